@@ -1,0 +1,192 @@
+// Our own kinds (cf.k8s.lex.la/v1alpha1) as zod schemas: the CRDs in crds/ are generated from them, and the folder source validates with them.
+import { z } from 'zod';
+import type { Condition, KubeObject } from './core.ts';
+
+export const OWN_GROUP = 'cf.k8s.lex.la';
+export const OWN_VERSION = 'v1alpha1';
+
+const UUID = '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$';
+
+/** CEL rules travel as `.meta()` so that they stand beside the field that they guard. */
+const cel = (rule: string, message: string) => ({ 'x-kubernetes-validations': [{ rule, message }] });
+
+const localSecret = (key: string, what: string) =>
+  z.object({
+    name: z.string().min(1).describe('Name of the Secret, in the same namespace.'),
+    key: z.string().min(1).optional().describe(`Key of the Secret that holds ${what}. Default: ${key}.`),
+  });
+
+export const gatewayClassConfigSpec = z
+  .object({
+    cloudflareCredentialsSecretRef: z
+      .object({
+        name: z.string().min(1).describe('Name of the Secret with the Cloudflare API token.'),
+        namespace: z.string().optional().describe("Namespace of the Secret. Default: the controller's own namespace."),
+        key: z.string().optional().describe('Key that holds the API token. Default: api-token.'),
+      })
+      .describe('The Cloudflare API token. The Secret may carry the account under the key account-id as well.'),
+    accountId: z
+      .string()
+      .meta(cel("self == '' || self.matches('^[a-f0-9]{32}$')", 'accountId must be empty or 32 lower-case hexadecimal characters'))
+      .optional()
+      .describe(
+        'Cloudflare account. Default: what the connector token says, then the Secret, then the only account that the API token can see.',
+      ),
+    tunnelID: z
+      .string()
+      .regex(new RegExp(UUID))
+      .optional()
+      .describe('The Cloudflare Tunnel that serves the Gateways of the class. Required unless deriveFromToken is true.'),
+    deriveFromToken: z
+      .boolean()
+      .optional()
+      .describe('Take the tunnel from the connector token that the controller can read (--proxy-token-secret).'),
+    configPolicy: z
+      .enum(['Exclusive', 'Merge', 'Observe'])
+      .default('Exclusive')
+      .describe(
+        'What happens to ingress rules of the tunnel that are not ours. Exclusive: they are reported, then removed. Merge: they are kept behind ours. Observe: nothing is written, differences are reported.',
+      ),
+    edge: z
+      .object({
+        certificates: z
+          .enum(['Require', 'Ignore'])
+          .default('Require')
+          .describe(
+            'What unresolved certificateRefs of an HTTPS listener mean. Require: the listener is not programmed. Ignore: it is, because the edge serves its own certificate.',
+          ),
+      })
+      .optional()
+      .describe('Settings of what Cloudflare’s edge does with listeners.'),
+  })
+  .meta(
+    cel('has(self.tunnelID) || (has(self.deriveFromToken) && self.deriveFromToken)', 'tunnelID is required unless deriveFromToken is true'),
+  );
+
+export const gatewayConfigSpec = z
+  .object({
+    tunnelTokenSecretRef: localSecret('tunnel-token', 'the connector token').describe(
+      'The connector token of this Gateway’s own tunnel; the tunnel and the account are read from it.',
+    ),
+    cloudflareCredentialsSecretRef: localSecret('api-token', 'the API token')
+      .optional()
+      .describe('API token for this tunnel. Default: that of the class.'),
+    authTokenSecretRef: localSecret('auth-token', 'the bearer token')
+      .optional()
+      .describe('Bearer token of the config API of this Gateway’s proxies. Default: a generated Secret.'),
+    replicas: z.int32().min(1).max(100).optional().describe('Number of proxies. Default: 2.'),
+    autoscaling: z
+      .object({
+        minReplicas: z.int32().min(1).max(100).optional().describe('Default: 2.'),
+        maxReplicas: z.int32().min(1).max(100),
+        targetInflightPerPod: z.int32().min(1).describe('Requests in flight per proxy that the autoscaler aims at.'),
+        metricName: z.string().optional().describe('Pods metric to scale by. Default: cftunnel_proxy_requests_in_flight.'),
+      })
+      .meta(
+        cel(
+          'has(self.minReplicas) ? self.maxReplicas >= self.minReplicas : self.maxReplicas >= 2',
+          'maxReplicas must be at least minReplicas (2 when unset)',
+        ),
+      )
+      .optional()
+      .describe('Scale by requests in flight instead of a fixed number of replicas.'),
+    resources: z
+      .object({
+        limits: z.record(z.string(), z.string()).optional(),
+        requests: z.record(z.string(), z.string()).optional(),
+      })
+      .optional()
+      .describe('Resources of the proxy container, as quantities in quotes.'),
+    image: z
+      .string()
+      .min(1)
+      .regex(/^[a-zA-Z0-9][a-zA-Z0-9._/:@-]*$/)
+      .optional()
+      .describe('Proxy image. Default: the controller’s --proxy-image.'),
+  })
+  .meta(cel('!(has(self.replicas) && has(self.autoscaling))', 'replicas and autoscaling are mutually exclusive'));
+
+export const externalBackendSpec = z.object({
+  scheme: z.enum(['http', 'https']),
+  host: z
+    .string()
+    .min(1)
+    .max(253)
+    .regex(/^[a-zA-Z0-9._:[\]-]+$/)
+    .describe('Host name or address; IPv6 in brackets.'),
+  port: z.int32().min(1).max(65535),
+  path: z
+    .string()
+    .regex(/^\/.*$/)
+    .optional()
+    .describe('Base path, put before the path of each request; may carry a query.'),
+});
+
+/** One row per kind: what the CRD generator needs beyond the schema. */
+export const ownKinds = [
+  {
+    kind: 'GatewayClassConfig',
+    plural: 'gatewayclassconfigs',
+    singular: 'gatewayclassconfig',
+    shortName: 'gcconfig',
+    scope: 'Cluster',
+    spec: gatewayClassConfigSpec,
+    status: true,
+    columns: [
+      { name: 'Tunnel ID', type: 'string', jsonPath: '.spec.tunnelID' },
+      { name: 'Valid', type: 'string', jsonPath: '.status.conditions[?(@.type=="Valid")].status' },
+      { name: 'Synced', type: 'string', jsonPath: '.status.conditions[?(@.type=="TunnelSynced")].status' },
+      { name: 'Policy', type: 'string', jsonPath: '.spec.configPolicy', priority: 1 },
+      { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    ],
+  },
+  {
+    kind: 'GatewayConfig',
+    plural: 'gatewayconfigs',
+    singular: 'gatewayconfig',
+    shortName: 'gwconfig',
+    scope: 'Namespaced',
+    spec: gatewayConfigSpec,
+    status: true,
+    columns: [
+      { name: 'Tunnel Token Secret', type: 'string', jsonPath: '.spec.tunnelTokenSecretRef.name' },
+      { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    ],
+  },
+  {
+    kind: 'ExternalBackend',
+    plural: 'externalbackends',
+    singular: 'externalbackend',
+    shortName: 'extbackend',
+    scope: 'Namespaced',
+    spec: externalBackendSpec,
+    status: false,
+    columns: [
+      { name: 'Scheme', type: 'string', jsonPath: '.spec.scheme' },
+      { name: 'Host', type: 'string', jsonPath: '.spec.host' },
+      { name: 'Port', type: 'integer', jsonPath: '.spec.port' },
+      { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    ],
+  },
+] as const;
+
+interface WithConditions {
+  readonly conditions?: readonly Condition[];
+}
+
+export interface GatewayClassConfig extends KubeObject {
+  readonly kind: 'GatewayClassConfig';
+  readonly spec: z.infer<typeof gatewayClassConfigSpec>;
+  readonly status?: WithConditions;
+}
+
+export interface GatewayConfig extends KubeObject {
+  readonly kind: 'GatewayConfig';
+  readonly spec: z.infer<typeof gatewayConfigSpec>;
+  readonly status?: WithConditions;
+}
+
+export interface ExternalBackend extends KubeObject {
+  readonly kind: 'ExternalBackend';
+  readonly spec: z.infer<typeof externalBackendSpec>;
+}

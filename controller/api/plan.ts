@@ -1,0 +1,115 @@
+// What the pure stages decide and what the IO stages report back: desired values one way, facts the other.
+import type { ConfigItem } from '#proxy/config/schema.ts';
+import type { Condition } from './core.ts';
+import type { ListenerStatus, RouteParentStatus } from './gateway.ts';
+import type { KindName } from './snapshot.ts';
+import type { Key, ObjectRef } from './ref.ts';
+
+/** One rule of a tunnel's ingress document, as Cloudflare's API takes it. */
+export interface IngressRule {
+  readonly hostname?: string;
+  readonly path?: string;
+  readonly service: string;
+  readonly originRequest?: Readonly<Record<string, unknown>>;
+}
+
+/** The document that a tunnel should have. */
+export interface TunnelPlan {
+  readonly tunnelId: string;
+  /** Known account, or null: the only account that the API token can see. */
+  readonly accountId: string | null;
+  /** Secret value: never logged, never in a status. */
+  readonly apiToken: string;
+  readonly policy: 'Exclusive' | 'Merge' | 'Observe';
+  /** Ours, exact before wildcard, without the last rule. */
+  readonly rules: readonly IngressRule[];
+  /** The rule without hostname at the end. */
+  readonly last: IngressRule;
+  /** GatewayClassConfigs by which this tunnel is configured; statuses and events about the tunnel go to them. */
+  readonly configs: readonly string[];
+  /** True when the rules were folded into the last one because there were too many for the API. */
+  readonly folded: boolean;
+}
+
+export interface TunnelFact {
+  /** Pending: not tried since the process started. Synced: what the plan wants is there. Failed: the last try failed, retried with backoff. */
+  readonly state: 'Pending' | 'Synced' | 'Failed';
+  readonly accountId: string | null;
+  /** Version of the document at Cloudflare, 0 when unknown. */
+  readonly version: number;
+  /** CamelCase reason and a sentence for people that names what to do; no secret in it. */
+  readonly reason: string;
+  readonly message: string;
+  /** Hostnames of rules in the document that are not ours, at most 20. */
+  readonly foreignRules: readonly string[];
+}
+
+/** Configuration of one set of proxies. */
+export interface PlanePlan {
+  /** `shared` for the proxies named by --proxy-endpoints. */
+  readonly id: string;
+  readonly items: readonly ConfigItem[];
+}
+
+export interface PlaneFact {
+  /**
+   * Unknown: no push round has ended yet. Acknowledged: every ready proxy that answers has this plan.
+   * Behind: some answering proxy has not taken it yet. Unreachable: no proxy has answered for 30 s. Rejected: a proxy refuses the configuration.
+   */
+  readonly state: 'Unknown' | 'Acknowledged' | 'Behind' | 'Unreachable' | 'Rejected';
+  readonly message: string;
+  readonly proxies: number;
+}
+
+/** What the IO stages know, as input of the next status rendering. */
+export interface Facts {
+  readonly tunnels: ReadonlyMap<string, TunnelFact>;
+  readonly planes: ReadonlyMap<string, PlaneFact>;
+}
+
+/**
+ * The status that an object should have. The writer merges it into what is there: foreign conditions and foreign parents stay,
+ * transition times move only when a condition's status does, an equal result is not written.
+ */
+export interface StatusUpdate {
+  readonly ref: ObjectRef & { readonly kind: KindName };
+  readonly key: Key;
+  readonly uid: string;
+  /** Generation that was looked at; a stored condition of ours with a newer one makes the update void. */
+  readonly generation: number;
+  readonly desired: DesiredStatus;
+}
+
+export type DesiredStatus =
+  | { readonly form: 'conditions'; readonly conditions: readonly Condition[]; readonly ownTypes: readonly string[] }
+  | {
+      readonly form: 'gateway';
+      readonly conditions: readonly Condition[];
+      readonly ownTypes: readonly string[];
+      readonly addresses: readonly { readonly type: string; readonly value: string }[];
+      readonly listeners: readonly ListenerStatus[];
+      readonly attachedListenerSets?: number;
+    }
+  | {
+      readonly form: 'listeners';
+      readonly conditions: readonly Condition[];
+      readonly ownTypes: readonly string[];
+      readonly listeners: readonly ListenerStatus[];
+    }
+  /** All our entries of a route; an empty list removes ours. */
+  | { readonly form: 'parents'; readonly controllerName: string; readonly parents: readonly RouteParentStatus[] };
+
+/** A Kubernetes Event to record once per change of its text. */
+export interface EventPlan {
+  readonly ref: ObjectRef;
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly action: string;
+  readonly message: string;
+}
+
+/** Objects that must be in the snapshot although their kind is not watched as a whole. */
+export interface WantedObjects {
+  readonly secrets: ReadonlySet<Key>;
+  readonly configMaps: ReadonlySet<Key>;
+}

@@ -1,0 +1,23 @@
+// What the pure stages need of the configuration of the process. `controller/config.ts` makes it from flags and environment.
+
+export interface OwnershipSettings {
+  /** Off: every hostname is allowed everywhere. */
+  readonly enforce: boolean;
+  /** Namespace label that holds the domain. */
+  readonly labelKey: string;
+  /** Which namespaces are policed, kubectl selector syntax; empty means all. */
+  readonly namespaceSelector: string;
+}
+
+export interface Settings {
+  readonly controllerName: string;
+  /** Where a Secret reference without namespace points to. */
+  readonly controllerNamespace: string;
+  readonly clusterDomain: string;
+  readonly ownership: OwnershipSettings;
+  /** `namespace/name` of the Secret with the connector token (key `tunnel-token`), if the controller may read it. */
+  readonly tokenSecret: string | null;
+  readonly tunnelProtocol: 'auto' | 'http2' | 'quic';
+  /** Loopback endpoints are allowed by the folder source only: in a cluster they would reach the proxy itself. */
+  readonly allowLoopbackEndpoints: boolean;
+}
