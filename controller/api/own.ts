@@ -13,8 +13,32 @@ const cel = (rule: string, message: string) => ({ 'x-kubernetes-validations': [{
 const localSecret = (key: string, what: string) =>
   z.object({
     name: z.string().min(1).describe('Name of the Secret, in the same namespace.'),
-    key: z.string().min(1).optional().describe(`Key of the Secret that holds ${what}. Default: ${key}.`),
+    key: z.string().optional().describe(`Key of the Secret that holds ${what}. Default: ${key}.`),
   });
+
+/** Syntax of resource quantities as Kubernetes publishes it; a whole number may be written without quotes. */
+const QUANTITY = '^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$';
+
+const quantities = z.record(
+  z.string(),
+  z.union([z.int(), z.string().regex(new RegExp(QUANTITY))]).meta({ 'x-kubernetes-int-or-string': true, pattern: QUANTITY }),
+);
+
+/** The core type ResourceRequirements. */
+const resourceRequirements = z.object({
+  limits: quantities.optional().describe('The most that the container may use.'),
+  requests: quantities.optional().describe('What the scheduler sets aside for the container.'),
+  claims: z
+    .array(
+      z.object({
+        name: z.string().describe('Name of an entry in the resourceClaims of the pod.'),
+        request: z.string().optional().describe('Name of a request in that claim. Default: all of it.'),
+      }),
+    )
+    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
+    .optional()
+    .describe('Claims of dynamically allocated resources.'),
+});
 
 export const gatewayClassConfigSpec = z
   .object({
@@ -78,7 +102,7 @@ export const gatewayConfigSpec = z
     autoscaling: z
       .object({
         minReplicas: z.int32().min(1).max(100).optional().describe('Default: 2.'),
-        maxReplicas: z.int32().min(1).max(100),
+        maxReplicas: z.int32().min(1).max(100).describe('The most proxies.'),
         targetInflightPerPod: z.int32().min(1).describe('Requests in flight per proxy that the autoscaler aims at.'),
         metricName: z.string().optional().describe('Pods metric to scale by. Default: cftunnel_proxy_requests_in_flight.'),
       })
@@ -90,13 +114,9 @@ export const gatewayConfigSpec = z
       )
       .optional()
       .describe('Scale by requests in flight instead of a fixed number of replicas.'),
-    resources: z
-      .object({
-        limits: z.record(z.string(), z.string()).optional(),
-        requests: z.record(z.string(), z.string()).optional(),
-      })
+    resources: resourceRequirements
       .optional()
-      .describe('Resources of the proxy container, as quantities in quotes.'),
+      .describe('Resources of the proxy container. An empty object means no requests and no limits.'),
     image: z
       .string()
       .min(1)
@@ -107,14 +127,14 @@ export const gatewayConfigSpec = z
   .meta(cel('!(has(self.replicas) && has(self.autoscaling))', 'replicas and autoscaling are mutually exclusive'));
 
 export const externalBackendSpec = z.object({
-  scheme: z.enum(['http', 'https']),
+  scheme: z.enum(['http', 'https']).describe('How the origin is spoken to.'),
   host: z
     .string()
     .min(1)
     .max(253)
     .regex(/^[a-zA-Z0-9._:[\]-]+$/)
     .describe('Host name or address; IPv6 in brackets.'),
-  port: z.int32().min(1).max(65535),
+  port: z.int32().min(1).max(65535).describe('Port of the origin; the port of the backendRef is not used.'),
   path: z
     .string()
     .regex(/^\/.*$/)
@@ -126,6 +146,7 @@ export const externalBackendSpec = z.object({
 export const ownKinds = [
   {
     kind: 'GatewayClassConfig',
+    description: 'Settings of a GatewayClass: the Cloudflare account, the tunnel and how its ingress rules are kept. The class refers to it by parametersRef.',
     plural: 'gatewayclassconfigs',
     singular: 'gatewayclassconfig',
     shortName: 'gcconfig',
@@ -142,6 +163,7 @@ export const ownKinds = [
   },
   {
     kind: 'GatewayConfig',
+    description: 'Gives one Gateway its own tunnel and its own proxies. The Gateway refers to it by spec.infrastructure.parametersRef, in its own namespace.',
     plural: 'gatewayconfigs',
     singular: 'gatewayconfig',
     shortName: 'gwconfig',
@@ -155,6 +177,7 @@ export const ownKinds = [
   },
   {
     kind: 'ExternalBackend',
+    description: 'An HTTP or HTTPS origin outside the cluster, to be used as a backendRef of a route.',
     plural: 'externalbackends',
     singular: 'externalbackend',
     shortName: 'extbackend',
