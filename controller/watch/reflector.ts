@@ -1,0 +1,282 @@
+// Keeps the store equal to one collection of the API server: list, watch, resume, and list again when resuming is impossible.
+import { Backoff } from '#controller/kube/backoff.ts';
+import type { KubeClient } from '#controller/kube/client.ts';
+import { between, type Clock, sleep } from '#controller/kube/clock.ts';
+import { describeError, KubeError, statusOf } from '#controller/kube/errors.ts';
+import type { Log } from '#controller/kube/log.ts';
+import type { Slots } from '#controller/kube/slots.ts';
+import { Intake, type Scope } from './intake.ts';
+import { type KindRow, resourceName, resourcePath } from './kinds.ts';
+import { defaultListLimits, listAll, type ListLimits } from './list.ts';
+import type { SourceProblem } from './source.ts';
+import type { Store } from './store.ts';
+import { watchEvents, type WatchEvent } from './stream.ts';
+import type { ReflectorTimings } from './timings.ts';
+
+export interface ReflectorContext {
+  readonly client: KubeClient;
+  readonly store: Store;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** Uniform in [0, 1). */
+  readonly random: () => number;
+  readonly timings: ReflectorTimings;
+  readonly listLimits?: ListLimits;
+  /** Shared by many reflectors, bounds the lists at the same time. */
+  readonly slots: Slots;
+  /** After each change of the store, of `settled` or of the problems. */
+  readonly changed: () => void;
+}
+
+/** Unread until the first answer; later answers move between the others. */
+type Verdict = 'unread' | 'listed' | 'not served' | 'forbidden';
+
+export interface ReflectorStats {
+  readonly where: string;
+  readonly verdict: Verdict;
+  readonly lists: number;
+  readonly events: number;
+  /** Ms since something came from the server; infinite before the first time. */
+  readonly silentMs: number;
+}
+
+const FAILURES_UNTIL_LIST = 5;
+const FAILURES_UNTIL_PROBLEM = 3;
+const LONGEST_RETRY_AFTER_MS = 60_000;
+
+class UnreadableEvent extends Error {}
+
+export class Reflector {
+  readonly #context: ReflectorContext;
+  readonly #row: KindRow;
+  readonly #scope: Scope | null;
+  readonly #where: string;
+  readonly #intake: Intake;
+  readonly #backoff: Backoff;
+  readonly #abort = new AbortController();
+  #done: Promise<void> = Promise.resolve();
+  #verdict: Verdict = 'unread';
+  /** The API version in use. */
+  #version: string;
+  /** Where to resume; empty when only a list can tell where we are. */
+  #position = '';
+  #relistAt = Number.POSITIVE_INFINITY;
+  /** Answers in a row that say the collection is not there or not allowed. */
+  #denials = 0;
+  #failures = 0;
+  #problem: string | null = null;
+  #lists = 0;
+  #events = 0;
+  #heardAt = Number.NEGATIVE_INFINITY;
+
+  constructor(context: ReflectorContext, row: KindRow, scope: Scope | null = null) {
+    this.#context = context;
+    this.#row = row;
+    this.#scope = scope;
+    this.#where = scope ? `${row.kind} ${scope.namespace}/${scope.name}` : row.kind;
+    this.#intake = new Intake(row, context.store, scope, context.changed);
+    this.#backoff = new Backoff(context.timings.backoff, context.random);
+    this.#version = row.versions[0] ?? '';
+  }
+
+  start(): void {
+    this.#done = this.#loop();
+  }
+
+  /** Resolves when no request, timer or connection is left. */
+  async stop(): Promise<void> {
+    this.#intake.close();
+    this.#abort.abort();
+    await this.#done;
+  }
+
+  /** True when the store can be relied on: it holds a full list, or it is known that there is nothing to hold. */
+  get settled(): boolean {
+    return this.#verdict === 'forbidden' ? this.#dispensable : this.#verdict !== 'unread';
+  }
+
+  problems(): readonly SourceProblem[] {
+    return [...(this.#problem === null ? [] : [{ where: this.#where, message: this.#problem }]), ...this.#intake.problems()];
+  }
+
+  stats(): ReflectorStats {
+    const silentMs = this.#context.clock.monotonic() - this.#heardAt;
+    return { where: this.#where, verdict: this.#verdict, lists: this.#lists, events: this.#events, silentMs };
+  }
+
+  /** Without it the rest works on: an object that others refer to, or a kind that is not essential. */
+  get #dispensable(): boolean {
+    return this.#scope !== null || this.#row.need === 'optional';
+  }
+
+  async #loop(): Promise<void> {
+    const { clock, timings } = this.#context;
+    const { signal } = this.#abort;
+    while (!signal.aborted) {
+      let pauseMs: number;
+      try {
+        if (this.#position === '' || clock.monotonic() >= this.#relistAt) await this.#list();
+        // A server that ends each watch at once must not be asked again and again.
+        pauseMs = (await this.#watch()) >= timings.healthyMs ? 0 : this.#backoff.next();
+      } catch (error) {
+        pauseMs = signal.aborted ? 0 : this.#react(error);
+      }
+      await sleep(clock, pauseMs, signal);
+    }
+  }
+
+  async #list(): Promise<void> {
+    const { versions } = this.#row;
+    for (const [index, version] of versions.entries()) {
+      try {
+        await this.#context.slots.run(() => this.#listVersion(version));
+        return;
+      } catch (error) {
+        if (statusOf(error) !== 404 || index === versions.length - 1) throw error;
+      }
+    }
+  }
+
+  async #listVersion(version: string): Promise<void> {
+    const { client, store, clock, random, timings, changed, listLimits } = this.#context;
+    const listing = this.#intake.beginList(version);
+    const request = { method: 'GET', path: this.#path(version), query: this.#selector(), signal: this.#abort.signal } as const;
+    const position = await listAll(client, { ...request, accept: this.#accept('List') }, listing.page, listLimits ?? defaultListLimits);
+    listing.end();
+    this.#version = version;
+    this.#position = position;
+    this.#relistAt = clock.monotonic() + between(random, timings.relistMs);
+    this.#heardAt = clock.monotonic();
+    this.#denials = 0;
+    this.#lists++;
+    if (this.#scope === null && store.setServed(this.#row.kind, true)) changed();
+    this.#decide('listed');
+  }
+
+  /** Resolves with the ms that the watch lived when the server ends it in order. */
+  async #watch(): Promise<number> {
+    const { client, clock, random, timings } = this.#context;
+    const response = await client.open({
+      method: 'GET',
+      path: this.#path(this.#version),
+      query: {
+        ...this.#selector(),
+        watch: 'true',
+        allowWatchBookmarks: 'true',
+        resourceVersion: this.#position,
+        timeoutSeconds: String(Math.ceil(between(random, timings.serverTimeoutMs) / 1000)),
+      },
+      accept: this.#accept(''),
+      idleMs: timings.idleMs,
+      signal: this.#abort.signal,
+    });
+    const opened = clock.monotonic();
+    const lived = (): number => clock.monotonic() - opened;
+    this.#failures = 0;
+    this.#report(null);
+    try {
+      for await (const event of watchEvents(response)) this.#take(event);
+      return lived();
+    } finally {
+      if (lived() >= timings.healthyMs) this.#backoff.reset();
+    }
+  }
+
+  #take(event: WatchEvent): void {
+    this.#events++;
+    this.#heardAt = this.#context.clock.monotonic();
+    switch (event.type) {
+      case 'BOOKMARK':
+        this.#position = event.resourceVersion;
+        return;
+      case 'UNREADABLE':
+        throw new UnreadableEvent(event.message);
+      case 'DELETED':
+        this.#advance(event.object);
+        this.#intake.remove(event.object);
+        return;
+      default:
+        this.#advance(event.object);
+        this.#intake.put(this.#version, event.object);
+    }
+  }
+
+  #advance(object: unknown): void {
+    const version = (object as { readonly metadata?: { readonly resourceVersion?: unknown } } | null)?.metadata?.resourceVersion;
+    if (typeof version === 'string' && version !== '') this.#position = version;
+  }
+
+  /** Decides what a failure means; returns the pause until the next try, ms. */
+  #react(error: unknown): number {
+    const status = statusOf(error);
+    const asked = error instanceof KubeError ? Math.min(error.retryAfterMs ?? 0, LONGEST_RETRY_AFTER_MS) : 0;
+    this.#context.log.debug({ where: this.#where, error: describeError(error) }, 'watch interrupted');
+    if (error instanceof KubeError && error.expired) {
+      this.#position = '';
+      return this.#backoff.next();
+    }
+    if (status === 403) return this.#onForbidden(error);
+    if (status === 404) return this.#onNotFound();
+    if (status === 429) return Math.max(asked, this.#backoff.next());
+    this.#failures++;
+    const refused = status >= 400 && status < 500;
+    if (refused || error instanceof UnreadableEvent || this.#failures >= FAILURES_UNTIL_LIST) this.#position = '';
+    if (refused || error instanceof UnreadableEvent || this.#failures >= FAILURES_UNTIL_PROBLEM) {
+      this.#report(`cannot read ${resourceName(this.#row)} from the API server: ${describeError(error)}`);
+    }
+    return Math.max(asked, this.#backoff.next());
+  }
+
+  #onForbidden(error: unknown): number {
+    const { random, timings } = this.#context;
+    this.#position = '';
+    this.#denials++;
+    if (this.#verdict === 'listed' && this.#denials === 1) return timings.confirmMs;
+    const place = this.#scope ? ` named ${this.#scope.name} in namespace ${this.#scope.namespace}` : '';
+    const grant = 'grant the verbs get, list and watch to the ServiceAccount of the controller';
+    this.#report(`may not list and watch ${resourceName(this.#row)}${place}: ${grant} (${describeError(error)})`);
+    if (this.#dispensable) this.#intake.clear();
+    // An essential kind that was read before keeps its last known objects: acting as if there were none would undo everything.
+    if (this.#dispensable || this.#verdict !== 'listed') this.#decide('forbidden');
+    return between(random, timings.forbiddenMs);
+  }
+
+  #onNotFound(): number {
+    const { random, timings } = this.#context;
+    this.#position = '';
+    this.#denials++;
+    if (this.#verdict === 'listed' && this.#denials === 1) return timings.confirmMs;
+    this.#report(null);
+    this.#intake.clear();
+    this.#decide('not served');
+    return between(random, timings.notServedMs);
+  }
+
+  #decide(verdict: Verdict): void {
+    if (this.#verdict === verdict) return;
+    this.#verdict = verdict;
+    this.#context.log.info({ where: this.#where, state: verdict }, 'source state changed');
+    this.#context.changed();
+  }
+
+  #report(problem: string | null): void {
+    if (this.#problem === problem) return;
+    this.#problem = problem;
+    if (problem !== null) this.#context.log.warn({ where: this.#where, problem }, 'cannot follow objects');
+    this.#context.changed();
+  }
+
+  #path(version: string): string {
+    return resourcePath(this.#row, version, { namespace: this.#scope?.namespace });
+  }
+
+  #selector(): Readonly<Record<string, string>> {
+    // RBAC rules with resourceNames allow list and watch exactly with this selector.
+    const name = this.#scope?.name ?? this.#row.onlyName;
+    return name === undefined ? {} : { fieldSelector: `metadata.name=${name}` };
+  }
+
+  #accept(suffix: 'List' | ''): string {
+    return this.#row.metadataOnly ? `application/json;as=PartialObjectMetadata${suffix};g=meta.k8s.io;v=v1` : 'application/json';
+  }
+}
