@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { ended, signalGroup, spawnTethered } from './tethered-process.ts';
+import { ended, signalGroup, spawnTethered } from '#proxy/connector/tethered-process.ts';
 import { requiredGo, toolEntry, type Recipe } from './tool-catalog.ts';
 import { moduleFolder, toolsRoot } from './tool-paths.ts';
 

@@ -21,6 +21,8 @@ if (stale) {
 const wanted = Number(/>=\s*(\d+)/.exec(JSON.parse(readFileSync(at('package.json'), 'utf8')).engines.node)[1]);
 const pinned = existsSync(at('node_modules/.bin/node'));
 if (!pinned && Number(process.versions.node.split('.')[0]) < wanted) {
-  console.error(`No Node is pinned for ${process.platform}/${process.arch}: please install Node ${wanted} or newer (this is ${process.version}).`);
+  console.error(
+    `No Node is pinned for ${process.platform}/${process.arch}: please install Node ${wanted} or newer (this is ${process.version}).`,
+  );
   process.exit(1);
 }

@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { ended, spawnTethered } from '../../tools/tethered-process.ts';
+import { ended, spawnTethered } from '#proxy/connector/tethered-process.ts';
 import { buildHint, gatewayApiCrds, missingTools, toolPath, type CrdChannel, type ToolName } from '../../tools/tool-paths.ts';
 import { createCredentials, writeKubeconfig } from './access.ts';
 import { apiRequest, refusal, type ApiAccess, type ApiRequest, type ApiResponse } from './api-client.ts';

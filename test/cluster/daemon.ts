@@ -2,7 +2,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { ended, signalGroup, spawnTethered } from '../../tools/tethered-process.ts';
+import { ended, signalGroup, spawnTethered } from '#proxy/connector/tethered-process.ts';
 
 const TAIL_LINES = 15;
 
