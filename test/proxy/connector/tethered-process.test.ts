@@ -5,11 +5,11 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { ended, signalGroup, spawnTethered } from '#proxy/connector/tethered-process.ts';
-import { until } from '../cluster/until.ts';
-import { runningWith } from '../../tools/processes.ts';
+import { until } from '#test/cluster/until.ts';
+import { runningWith } from '#test/tools/processes.ts';
 
 const env = { PATH: process.env['PATH'] };
-const source = new URL('#proxy/connector/tethered-process.ts', import.meta.url).href;
+const source = new URL('../../../proxy/connector/tethered-process.ts', import.meta.url).href;
 let serial = 0;
 /** Something that runs for ever and can be found again: this many seconds of sleep. */
 const endless = (): string => `${process.pid}${(serial += 1)}`;
