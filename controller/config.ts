@@ -135,11 +135,20 @@ export function readConfig(
 
 /** Boolean flags take no value unless written with `=`, as users of Go programs expect. */
 function options(names: readonly string[]): Record<string, { type: 'string' | 'boolean' }> {
-  const booleans = new Set(['leader-elect', 'proxy-auth-secret-generate', 'hostname-ownership-enforce', 'tracing-enabled', 'render-network-policy']);
+  const booleans = new Set([
+    'leader-elect',
+    'proxy-auth-secret-generate',
+    'hostname-ownership-enforce',
+    'tracing-enabled',
+    'render-network-policy',
+  ]);
   return Object.fromEntries(names.map((name) => [name, { type: booleans.has(name) ? 'boolean' : 'string' }]));
 }
 
-function assemble(data: z.infer<typeof flags>, env: Readonly<Record<string, string | undefined>>): ControllerConfig | { readonly errors: readonly string[] } {
+function assemble(
+  data: z.infer<typeof flags>,
+  env: Readonly<Record<string, string | undefined>>,
+): ControllerConfig | { readonly errors: readonly string[] } {
   if (data['proxy-endpoints'].length === 0) return { errors: ['--proxy-endpoints: is required: the config URL of the proxies'] };
   const namespace = env['CONTROLLER_NAMESPACE'] || readOptional('/var/run/secrets/kubernetes.io/serviceaccount/namespace') || 'default';
   return Object.freeze({

@@ -6,7 +6,10 @@ import { z } from 'zod';
 export function parseDuration(text: string): number | null {
   if (!/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(text)) return null;
   const units: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
-  return [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)].reduce((sum, [, value, unit]) => sum + Number(value) * (units[unit ?? ''] ?? 0), 0);
+  return [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)].reduce(
+    (sum, [, value, unit]) => sum + Number(value) * (units[unit ?? ''] ?? 0),
+    0,
+  );
 }
 
 const duration = (fallback: string) =>
@@ -33,7 +36,8 @@ const address = (fallback: string) =>
     .transform((text, context) => {
       const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:]*)):(\d{1,5})$/.exec(text);
       const port = Number(match?.[3]);
-      if (!match || port > 65_535) context.addIssue({ code: 'custom', message: `'${text}' is not an address such as :8081 or 127.0.0.1:8081` });
+      if (!match || port > 65_535)
+        context.addIssue({ code: 'custom', message: `'${text}' is not an address such as :8081 or 127.0.0.1:8081` });
       return { host: match?.[1] ?? match?.[2] ?? '', port };
     });
 
@@ -104,7 +108,11 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
   const token = data.PROXY_AUTH_TOKEN;
   if (!token && (token === '' || !data.PROXY_INSECURE_CONFIG_API)) {
     const why = token === '' ? 'is set but empty' : 'is not set, so anybody who reaches the port could reroute all traffic';
-    return { errors: [`PROXY_AUTH_TOKEN: ${why}. Give the controller and the proxy the same token, or set PROXY_INSECURE_CONFIG_API=true for local use`] };
+    return {
+      errors: [
+        `PROXY_AUTH_TOKEN: ${why}. Give the controller and the proxy the same token, or set PROXY_INSECURE_CONFIG_API=true for local use`,
+      ],
+    };
   }
   let edgeCa = '';
   try {
@@ -121,7 +129,11 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     tunnelProtocol: data.PROXY_TUNNEL_PROTOCOL,
     graceMs: Math.min(data.PROXY_GRACE_PERIOD || 30_000, MAX_GRACE_MS),
     metrics: data.PROXY_METRICS_ENABLED,
-    accessLog: { enabled: data.PROXY_ACCESS_LOG_ENABLED, samplingRate: data.PROXY_ACCESS_LOG_SAMPLING_RATE, stripQuery: data.PROXY_ACCESS_LOG_STRIP_QUERY },
+    accessLog: {
+      enabled: data.PROXY_ACCESS_LOG_ENABLED,
+      samplingRate: data.PROXY_ACCESS_LOG_SAMPLING_RATE,
+      stripQuery: data.PROXY_ACCESS_LOG_STRIP_QUERY,
+    },
     connector: data.PROXY_CONNECTOR,
     cloudflared: data.CLOUDFLARED,
     edge: data.PROXY_EDGE,

@@ -151,7 +151,15 @@ export class ProxyLink {
       const headers: Record<string, string> = { 'user-agent': 'cftunnel-controller' };
       if (token !== null) headers['authorization'] = `Bearer ${token}`;
       if (method === 'PUT') headers['content-type'] = 'application/x-ndjson';
-      const request = client.request({ host: url.hostname.replace(/^\[|\]$/g, ''), port: url.port || 8081, path: url.pathname, method, headers, agent, timeout: ANSWER_TIMEOUT_MS });
+      const request = client.request({
+        host: url.hostname.replace(/^\[|\]$/g, ''),
+        port: url.port || 8081,
+        path: url.pathname,
+        method,
+        headers,
+        agent,
+        timeout: ANSWER_TIMEOUT_MS,
+      });
       request.on('timeout', () => request.destroy(new Error(`no answer within ${ANSWER_TIMEOUT_MS / 1000} s`)));
       request.on('error', (error) => reject(new Error(explain(error))));
       request.on('response', (response) => {

@@ -102,13 +102,20 @@ export class PlanePusher {
     const proxies = links.length;
     if (answering.length > 0) this.since = this.now();
     const rejecting = answering.find((link) => link.rejected);
-    if (rejecting) return { state: 'Rejected', message: `Proxy ${rejecting.url.host} refuses the configuration: ${rejecting.error}`, proxies };
+    if (rejecting)
+      return { state: 'Rejected', message: `Proxy ${rejecting.url.host} refuses the configuration: ${rejecting.error}`, proxies };
     if (this.push && answering.length > 0) {
       const behind = answering.filter((link) => !link.acknowledged).length;
-      if (behind === 0) return { state: 'Acknowledged', message: `${answering.length} of ${proxies} proxies have the configuration`, proxies };
-      return { state: 'Behind', message: `${behind} of ${answering.length} answering proxies do not have the configuration yet. ${detail}`.trim(), proxies };
+      if (behind === 0)
+        return { state: 'Acknowledged', message: `${answering.length} of ${proxies} proxies have the configuration`, proxies };
+      return {
+        state: 'Behind',
+        message: `${behind} of ${answering.length} answering proxies do not have the configuration yet. ${detail}`.trim(),
+        proxies,
+      };
     }
-    if (this.now() - this.since < UNREACHABLE_MS) return { state: 'Unknown', message: `Waiting for a proxy to answer on its config API. ${detail}`.trim(), proxies };
+    if (this.now() - this.since < UNREACHABLE_MS)
+      return { state: 'Unknown', message: `Waiting for a proxy to answer on its config API. ${detail}`.trim(), proxies };
     const why = proxies === 0 ? 'no proxy is known: check --proxy-endpoints and the endpoints of its Service' : detail;
     return { state: 'Unreachable', message: `No proxy has answered on its config API for ${UNREACHABLE_MS / 1000} s: ${why}`, proxies };
   }

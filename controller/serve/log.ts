@@ -7,7 +7,13 @@ const SECRET_FIELDS = ['token', 'apiToken', 'authToken', 'tunnelToken', 'secret'
 
 export function createLogger(level: string, format: 'json' | 'text'): Logger {
   const redact = { paths: SECRET_FIELDS.flatMap((name) => [name, `*.${name}`]), censor: '[redacted]' };
-  const options = { level, redact, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: (label: string) => ({ level: label }) } };
+  const options = {
+    level,
+    redact,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+  };
   return format === 'json' ? pino(options) : pino(options, textStream());
 }
 
@@ -17,7 +23,9 @@ function textStream(): { write(line: string): void } {
     write(line) {
       const { time, level, msg, ...fields } = JSON.parse(line) as Record<string, unknown>;
       const rest = Object.entries(fields).map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
-      process.stdout.write(`${String(time).slice(11, 23)} ${String(level).toUpperCase().padEnd(5)} ${String(msg)}${rest.length > 0 ? `  ${rest.join(' ')}` : ''}\n`);
+      process.stdout.write(
+        `${String(time).slice(11, 23)} ${String(level).toUpperCase().padEnd(5)} ${String(msg)}${rest.length > 0 ? `  ${rest.join(' ')}` : ''}\n`,
+      );
     },
   };
 }

@@ -34,7 +34,12 @@ export class ControllerMetrics {
       labelNames: ['type'],
       registers,
     });
-    this.syncErrors = new Counter({ name: 'cftunnel_sync_errors_total', help: 'Failed reconcile steps.', labelNames: ['error_type'], registers });
+    this.syncErrors = new Counter({
+      name: 'cftunnel_sync_errors_total',
+      help: 'Failed reconcile steps.',
+      labelNames: ['error_type'],
+      registers,
+    });
     this.apiDuration = new Histogram({
       name: 'cftunnel_cloudflare_api_duration_seconds',
       help: 'Duration of Cloudflare API calls.',

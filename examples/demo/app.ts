@@ -9,7 +9,9 @@ export async function startApp(port: number, host = '127.0.0.1'): Promise<http.S
     if (path === '/events') return events(response);
     if (path === '/upload') return upload(request, response);
     response.setHeader('content-type', 'application/json');
-    response.end(`${JSON.stringify({ method: request.method, path: request.url, host: request.headers.host, headers: request.headers }, null, 2)}\n`);
+    response.end(
+      `${JSON.stringify({ method: request.method, path: request.url, host: request.headers.host, headers: request.headers }, null, 2)}\n`,
+    );
   });
   const sockets = new WebSocketServer({ server });
   sockets.on('connection', (socket) => {

@@ -57,7 +57,8 @@ export async function greet(target: GreeterTarget, name: string): Promise<readon
     });
     const answers = [await unary];
     const { path, requestSerialize, responseDeserialize } = service.helloStream;
-    for await (const reply of client.makeServerStreamRequest(path, requestSerialize, responseDeserialize, name, deadline)) answers.push(String(reply));
+    for await (const reply of client.makeServerStreamRequest(path, requestSerialize, responseDeserialize, name, deadline))
+      answers.push(String(reply));
     return answers;
   } finally {
     client.close();

@@ -1,0 +1,60 @@
+// One port, TLS keyed from the token beside plain HTTP.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import http from 'node:http';
+import https from 'node:https';
+import net from 'node:net';
+import { test } from 'node:test';
+import { text } from 'node:stream/consumers';
+import { listenMux } from '#proxy/config/mux.ts';
+import { pskClientOptions } from '#proxy/config/psk.ts';
+
+const listeners = {
+  plain: (_request: http.IncomingMessage, response: http.ServerResponse) => void response.end('plain'),
+  secure: (request: http.IncomingMessage, response: http.ServerResponse) => {
+    let bytes = 0;
+    request.on('data', (chunk: Buffer) => (bytes += chunk.length)).on('end', () => response.end(`secure ${bytes}`));
+  },
+};
+
+async function put(port: number, token: string | null, body: Buffer): Promise<string> {
+  const common = { host: '127.0.0.1', port, method: 'PUT', agent: false } as const;
+  const request = token === null ? http.request(common) : https.request({ ...common, ...pskClientOptions(token) });
+  request.end(body);
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  return text(response);
+}
+
+test('the first byte decides: plain HTTP and TLS on one port', async (t) => {
+  const server = await listenMux({ host: '127.0.0.1', port: 0 }, listeners, 'token');
+  t.after(() => server.close(0));
+  assert.equal(await put(server.port, null, Buffer.alloc(0)), 'plain');
+  assert.equal(await put(server.port, 'token', Buffer.alloc(16 << 20)), `secure ${16 << 20}`);
+});
+
+test('a wrong token fails the handshake, and the server goes on', async (t) => {
+  const server = await listenMux({ host: '127.0.0.1', port: 0 }, listeners, 'token');
+  t.after(() => server.close(0));
+  await assert.rejects(put(server.port, 'other', Buffer.alloc(0)));
+  assert.equal(await put(server.port, 'token', Buffer.alloc(1)), 'secure 1');
+});
+
+test('without a token there is no TLS at all', async (t) => {
+  const server = await listenMux({ host: '127.0.0.1', port: 0 }, listeners, null);
+  t.after(() => server.close(0));
+  await assert.rejects(put(server.port, 'token', Buffer.alloc(0)));
+});
+
+test('garbage, early ends and half handshakes end their own connection only', async (t) => {
+  const server = await listenMux({ host: '127.0.0.1', port: 0 }, listeners, 'token');
+  t.after(() => server.close(0));
+  for (const bytes of ['\x16', '\x16\x03\x01\x00\xff\x01', '\x00\x00\x00', 'GET / HTTP/1.1\r\n', '']) {
+    const socket = net.connect(server.port, '127.0.0.1');
+    socket.on('error', () => {});
+    await once(socket, 'connect');
+    socket.end(bytes, 'latin1');
+    socket.resume();
+    await once(socket, 'close');
+  }
+  assert.equal(await put(server.port, 'token', Buffer.alloc(2)), 'secure 2');
+});

@@ -1,0 +1,59 @@
+// Environment of the proxy.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseDuration, readSettings } from '#proxy/settings.ts';
+import type { ProxySettings } from '#proxy/settings.ts';
+
+function valid(env: Record<string, string>): ProxySettings {
+  const settings = readSettings({ PROXY_AUTH_TOKEN: 'token', ...env });
+  if ('errors' in settings) assert.fail(settings.errors.join('\n'));
+  return settings;
+}
+
+function error(env: Record<string, string>): string {
+  const settings = readSettings(env);
+  return 'errors' in settings ? settings.errors.join('\n') : assert.fail('was accepted');
+}
+
+test('durations as Go writes them', () => {
+  const vectors: [string, number | null][] = [
+    ['300ms', 300],
+    ['10s', 10_000],
+    ['1m30s', 90_000],
+    ['1.5h', 5_400_000],
+    ['0s', 0],
+    ['', null],
+    ['10', null],
+    ['-1s', null],
+    ['1 s', null],
+  ];
+  for (const [text, ms] of vectors) assert.equal(parseDuration(text), ms, text);
+});
+
+test('without an auth token it starts only when told that the config API may be open', () => {
+  assert.match(error({}), /PROXY_AUTH_TOKEN: is not set/);
+  const open = readSettings({ PROXY_INSECURE_CONFIG_API: 'true' });
+  assert.equal('errors' in open ? open.errors : open.authToken, null);
+});
+
+test('an auth token that is set but empty is a mistake, never an open door', () => {
+  assert.match(error({ PROXY_AUTH_TOKEN: '', PROXY_INSECURE_CONFIG_API: 'true' }), /set but empty/);
+});
+
+test('an empty host means every interface; IPv6 goes in brackets', () => {
+  assert.deepEqual(valid({}).configAddress, { host: '', port: 8081 });
+  assert.deepEqual(valid({ PROXY_CONFIG_ADDR: '[::1]:9' }).configAddress, { host: '::1', port: 9 });
+  assert.match(error({ PROXY_AUTH_TOKEN: 't', PROXY_CONFIG_ADDR: '8081' }), /PROXY_CONFIG_ADDR/);
+});
+
+test('the grace period has a ceiling and a floor', () => {
+  assert.equal(valid({ PROXY_GRACE_PERIOD: '10m' }).graceMs, 180_000);
+  assert.equal(valid({ PROXY_GRACE_PERIOD: '0s' }).graceMs, 30_000);
+  assert.equal(valid({}).graceMs, 30_000);
+});
+
+test('every wrong variable is named, not only the first', () => {
+  const text = error({ PROXY_AUTH_TOKEN: 't', PROXY_TUNNEL_PROTOCOL: 'tcp', PROXY_LOG_LEVEL: 'loud' });
+  assert.match(text, /PROXY_TUNNEL_PROTOCOL/);
+  assert.match(text, /PROXY_LOG_LEVEL/);
+});
