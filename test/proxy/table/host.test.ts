@@ -1,7 +1,7 @@
 // Which hostname, which listener: specificity, isolation, and how a tunnel's requests find their listener.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { HostMap, hostPattern } from '#proxy/table/host.ts';
 import { entry, listener, match, prefix, route, rule, table, winner } from './build.ts';
 

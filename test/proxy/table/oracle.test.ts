@@ -1,7 +1,7 @@
 // The compiled index against a naive reading of the specification: sort all matches by its order, take the first that matches.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import type { MatchConfig, RouteConfig } from '#proxy/config/schema.ts';
 import type { RequestKey } from '#proxy/table/types.ts';
 import { entry, listener, match, request, route, rule, table } from './build.ts';
@@ -185,7 +185,7 @@ test('a table of many routes on one host, which is indexed, answers alike', () =
 });
 
 test('many arms on one path, told apart by header and query, answer alike', () => {
-  const samePath = matchConfig.map(({ path: _, ...rest }) => ({ ...rest, path: { type: 'PathPrefix', value: '/a' } }) as MatchConfig);
+  const samePath = matchConfig.map(({ path: _, ...rest }) => ({ ...rest, path: { type: 'PathPrefix' as const, value: '/a' } }));
   fc.assert(
     fc.property(
       fc.array(samePath, { minLength: 10, maxLength: 60 }),

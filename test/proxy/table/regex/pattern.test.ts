@@ -1,7 +1,7 @@
 // Expressions: RE2's language and nothing slower, checked against RE2JS itself, and bounded in steps whatever the pattern.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { RE2JS } from 're2js';
 import { toBytes } from '#proxy/table/bytes.ts';
 import { StatePool } from '#proxy/table/regex/automaton.ts';
