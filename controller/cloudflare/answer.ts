@@ -32,7 +32,8 @@ const apiMessage = z.object({
 const envelope = z.object({
   success: z.boolean(),
   errors: z.array(apiMessage).nullish().catch(null),
-  result: z.unknown(),
+  // Errors often come without it.
+  result: z.unknown().optional(),
   result_info: z.object({ total_pages: z.number().optional(), count: z.number().optional() }).nullish().catch(null),
 });
 

@@ -171,6 +171,7 @@ export async function startCloudflareApi(options: CloudflareApiOptions = {}): Pr
       return account;
     },
     addZone(accountId, name) {
+      if ([...state.zones.values()].some((zone) => zone.name === name)) throw new Error(`the double has a zone ${name} already`);
       const zone: Zone = { id: hexId(), name, accountId };
       state.zones.set(zone.id, zone);
       return zone;
