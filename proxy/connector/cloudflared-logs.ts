@@ -40,9 +40,12 @@ export function metricsAddress(message: string): string | null {
  */
 export function explainExit(code: number | null, signal: string | null, lastError: string): ConnectorError {
   const detail = lastError === '' ? '' : `: ${lastError}`;
-  if (code === 255) return { code: 'invalid-token', message: `cloudflared refuses its token; check the Secret with the connector token${detail}` };
-  if (code === 126 || code === 127) return { code: 'process', message: `cloudflared cannot be started; is CLOUDFLARED the path of the program?${detail}` };
-  if (code === 0) return { code: 'process', message: `cloudflared ended by itself; a flag that this version does not know ends like this${detail}` };
-  if (code === 1) return { code: 'refused', message: `the edge refused the first connection, or a setting is invalid${detail}` };
-  return { code: 'process', message: `cloudflared ended with ${signal ?? `exit code ${code}`}${detail}` };
+  if (code === 255)
+    return { code: 'InvalidToken', message: `cloudflared refuses its token; check the Secret with the connector token${detail}` };
+  if (code === 126 || code === 127)
+    return { code: 'Process', message: `cloudflared cannot be started; is CLOUDFLARED the path of the program?${detail}` };
+  if (code === 0)
+    return { code: 'Process', message: `cloudflared ended by itself; a flag that this version does not know ends like this${detail}` };
+  if (code === 1) return { code: 'Refused', message: `the edge refused the first connection, or a setting is invalid${detail}` };
+  return { code: 'Process', message: `cloudflared ended with ${signal ?? `exit code ${code}`}${detail}` };
 }

@@ -62,6 +62,11 @@ export class CloudflaredConnector implements Connector {
     await this.ended(5000);
   }
 
+  /** Ends the present process as a crash would; the supervisor starts another. */
+  kill(): void {
+    this.signal('SIGKILL');
+  }
+
   private async ended(limitMs: number): Promise<void> {
     const limit = new AbortController();
     const kill = delay(limitMs, undefined, { signal: limit.signal, ref: false }).then(
@@ -87,7 +92,7 @@ export class CloudflaredConnector implements Connector {
       const error = explainExit(code, killedBy, this.lastError);
       this.failures = performance.now() - started > HEALTHY_MS ? 1 : this.failures + 1;
       // A token that cannot be read stays unreadable: only a new connector, with another token, can help.
-      const hopeless = error.code === 'invalid-token';
+      const hopeless = error.code === 'InvalidToken';
       this.update({ phase: hopeless ? 'failed' : 'reconnecting', connections: 0, error });
       if (hopeless) return this.options.log.error({ code: error.code }, error.message);
       const most = Math.min(BACKOFF_MOST_MS, (this.options.backoffMs ?? 1000) * 2 ** (this.failures - 1));
@@ -155,7 +160,8 @@ export class CloudflaredConnector implements Connector {
     const line = parseLogLine(raw, this.options.token);
     if (!line) return;
     this.metrics ??= metricsAddress(line.message);
-    if (line.level === 'error') this.lastError = typeof line.fields['error'] === 'string' ? `${line.message} (${line.fields['error']})` : line.message;
+    if (line.level === 'error')
+      this.lastError = typeof line.fields['error'] === 'string' ? `${line.message} (${line.fields['error']})` : line.message;
     const { log } = this.options;
     if (line.level === 'error') log.error({ ...line.fields, from: 'cloudflared' }, line.message);
     else if (line.level === 'warn') log.warn({ ...line.fields, from: 'cloudflared' }, line.message);
