@@ -13,11 +13,15 @@ interface ValueIndex {
   readonly name: string;
   /** Arms by the exact value that they ask for, each list most preferred first. */
   readonly arms: Map<string, RankedArm[]>;
+  /** One of them: it stands for all when the budget ends before they are found. */
+  readonly sample: RankedArm;
 }
 
 export class ArmList {
-  /** Arms without an exact header or query condition, or all of them in a short list. */
-  readonly #rest: readonly RankedArm[];
+  /** The first arm that is not filed: most lists have no other, and need not be walked. */
+  readonly #first: RankedArm | null;
+  readonly #others: readonly RankedArm[];
+  /** Where the other arms are filed by value. */
   readonly #headers: readonly ValueIndex[];
   readonly #query: readonly ValueIndex[];
 
@@ -25,30 +29,47 @@ export class ArmList {
   constructor(arms: readonly RankedArm[]) {
     const headers = new Map<string, ValueIndex>();
     const query = new Map<string, ValueIndex>();
-    this.#rest = arms.length <= SHORT ? arms : arms.filter((arm) => !isFiled(arm, headers, query));
-    this.#headers = [...headers.values()];
-    this.#query = [...query.values()];
+    const walked = arms.length <= SHORT ? arms : arms.filter((arm) => !isFiled(arm, headers, query));
+    this.#first = walked[0] ?? null;
+    this.#others = walked.length > 1 ? walked.slice(1) : none;
+    this.#headers = headers.size > 0 ? [...headers.values()] : none;
+    this.#query = query.size > 0 ? [...query.values()] : none;
   }
 
   /** The first arm whose conditions besides the path hold. */
   find(request: RequestKey, work: Work): RankedArm | null {
-    let best = firstHolding(this.#rest, request, work, null);
-    for (const { name, arms } of this.#headers) {
-      const { rawHeaders } = request;
+    const first = this.#first;
+    let best = first !== null && holdBesidesPath(first.conditions, request, work) ? first : null;
+    if (best === null && this.#others !== none) best = firstHolding(this.#others, request, work, null);
+    if (this.#headers !== none) best = this.#findByHeader(request, work, best);
+    if (this.#query !== none) best = this.#findByQuery(request, work, best);
+    return best;
+  }
+
+  #findByHeader(request: RequestKey, work: Work, best: RankedArm | null): RankedArm | null {
+    const { rawHeaders } = request;
+    for (const { name, arms, sample } of this.#headers) {
       for (let at = nextHeader(rawHeaders, name, 0, work); at !== -1; at = nextHeader(rawHeaders, name, at + 2, work)) {
         best = firstHolding(arms.get(rawHeaders[at + 1] ?? '') ?? none, request, work, best);
+        if (work.left < 0) break;
       }
+      if (work.left < 0) return best ?? sample;
     }
-    for (const { name, arms } of this.#query) {
+    return best;
+  }
+
+  #findByQuery(request: RequestKey, work: Work, best: RankedArm | null): RankedArm | null {
+    for (const { name, arms, sample } of this.#query) {
       if (findParameter(request.query, name, range, work)) {
         best = firstHolding(arms.get(decodedValue(request.query, range)) ?? none, request, work, best);
       }
+      if (work.left < 0) return best ?? sample;
     }
     return best;
   }
 }
 
-const none: readonly RankedArm[] = [];
+const none: readonly never[] = [];
 const range: ValueRange = { start: 0, end: 0 };
 
 /** Files the arm under its first exact condition, if it has one. */
@@ -58,7 +79,7 @@ function isFiled(arm: RankedArm, headers: Map<string, ValueIndex>, query: Map<st
   if (condition === undefined) return false;
   const indexes = header === undefined ? query : headers;
   let index = indexes.get(condition.name);
-  if (index === undefined) indexes.set(condition.name, (index = { name: condition.name, arms: new Map() }));
+  if (index === undefined) indexes.set(condition.name, (index = { name: condition.name, arms: new Map(), sample: arm }));
   const list = index.arms.get(condition.value);
   if (list === undefined) index.arms.set(condition.value, [arm]);
   else list.push(arm);

@@ -9,7 +9,7 @@ export interface RankedArm extends Arm {
 }
 
 export function createArm(rule: CompiledRule, conditions: Conditions, hostname: string, seniority: number): RankedArm {
-  const prefix = conditions.path.type === PATH.prefix ? conditions.path.value : null;
+  const prefix = conditions.pathType === PATH.prefix ? conditions.path : null;
   return Object.freeze({ rule, prefix, hostname, conditions, seniority });
 }
 
@@ -22,8 +22,8 @@ export function byPrecedence(a: RankedArm, b: RankedArm): number {
   const x = a.conditions;
   const y = b.conditions;
   return (
-    x.path.type - y.path.type ||
-    (x.path.type === PATH.exact ? 0 : y.path.value.length - x.path.value.length) ||
+    x.pathType - y.pathType ||
+    (x.pathType === PATH.exact ? 0 : y.path.length - x.path.length) ||
     Number(y.method !== null) - Number(x.method !== null) ||
     y.headers.length - x.headers.length ||
     y.query.length - x.query.length ||

@@ -16,17 +16,33 @@ const FEW = 8;
 
 export function* bucketSteps(arms: readonly RankedArm[]): Generator<void, Bucket> {
   const sorted = yield* sortSteps(arms, byPrecedence);
-  if (sorted.length <= FEW) return { find: (path, request, work) => firstMatching(sorted, path, request, work, null) };
+  if (sorted.length <= FEW) return new SmallBucket(sorted);
   const exact = new Map<string, RankedArm[]>();
   const prefixes = new Map<string, RankedArm[]>();
   const patterns: RankedArm[] = [];
   for (const arm of sorted) {
-    const { type, value } = arm.conditions.path;
-    if (type === PATH.pattern) patterns.push(arm);
-    else append(type === PATH.exact ? exact : prefixes, value, arm);
+    const { pathType, path } = arm.conditions;
+    if (pathType === PATH.pattern) patterns.push(arm);
+    else append(pathType === PATH.exact ? exact : prefixes, path, arm);
   }
   yield;
   return new IndexedBucket(yield* listSteps(exact), patternIndex(patterns), yield* listSteps(prefixes));
+}
+
+class SmallBucket implements Bucket {
+  readonly #first: RankedArm | null;
+  readonly #others: readonly RankedArm[];
+
+  constructor(sorted: readonly RankedArm[]) {
+    this.#first = sorted[0] ?? null;
+    this.#others = sorted.slice(1);
+  }
+
+  find(path: string, request: RequestKey, work: Work): RankedArm | null {
+    const first = this.#first;
+    if (first !== null && hold(first.conditions, path, request, work)) return first;
+    return firstMatching(this.#others, path, request, work, null);
+  }
 }
 
 class IndexedBucket implements Bucket {
@@ -86,7 +102,7 @@ const MAX_LITERAL = 64;
 function patternIndex(arms: readonly RankedArm[]): readonly PatternGroup[] {
   const groups = new Map<number, Map<string, RankedArm[]>>();
   for (const arm of arms) {
-    const literal = (arm.conditions.path.pattern?.prefix ?? '').slice(0, MAX_LITERAL);
+    const literal = (arm.conditions.pattern?.prefix ?? '').slice(0, MAX_LITERAL);
     let group = groups.get(literal.length);
     if (group === undefined) groups.set(literal.length, (group = new Map()));
     append(group, literal, arm);

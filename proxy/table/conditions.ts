@@ -11,13 +11,6 @@ import type { Work } from './work.ts';
 /** In order of precedence: any Exact beats any RegularExpression beats any PathPrefix. */
 export const PATH = { exact: 0, pattern: 1, prefix: 2 };
 
-export interface PathCondition {
-  readonly type: number;
-  /** Normalised path or prefix; the source of an expression. */
-  readonly value: string;
-  readonly pattern: Pattern | null;
-}
-
 export interface ValueCondition {
   /** Header: lower case. Query: as bytes. */
   readonly name: string;
@@ -26,8 +19,13 @@ export interface ValueCondition {
   readonly pattern: Pattern | null;
 }
 
+/** Flat, and with shared empty lists: at thousands of rules, every object on the way is a cache miss. */
 export interface Conditions {
-  readonly path: PathCondition;
+  /** One of PATH. */
+  readonly pathType: number;
+  /** Normalised path or prefix; the source of an expression. */
+  readonly path: string;
+  readonly pattern: Pattern | null;
   readonly method: string | null;
   readonly grpc: boolean;
   readonly headers: readonly ValueCondition[];
@@ -46,7 +44,7 @@ export type ConditionsResult = { readonly conditions: Conditions } | { readonly 
 export function prepareConditions(type: 'HTTP' | 'GRPC', match: MatchConfig, patterns: PatternCache): ConditionsResult {
   const problems: FieldProblem[] = [];
   const conditions: Conditions = {
-    path: preparePath(match.path, patterns, problems),
+    ...preparePath(match.path, patterns, problems),
     method: match.method ?? null,
     grpc: type === 'GRPC',
     headers: prepareValues(match.headers, 'headers', patterns, problems),
@@ -55,15 +53,16 @@ export function prepareConditions(type: 'HTTP' | 'GRPC', match: MatchConfig, pat
   return problems.length > 0 ? { problems } : { conditions };
 }
 
+type PathCondition = Pick<Conditions, 'pathType' | 'path' | 'pattern'>;
+
 function preparePath(path: MatchConfig['path'], patterns: PatternCache, problems: FieldProblem[]): PathCondition {
   const { type, value } = path ?? { type: 'PathPrefix', value: '/' };
   if (type === 'RegularExpression') {
-    const pattern = preparePattern(value, 'path.value', patterns, problems);
-    return { type: PATH.pattern, value, pattern };
+    return { pathType: PATH.pattern, path: value, pattern: preparePattern(value, 'path.value', patterns, problems) };
   }
   if (!value.startsWith('/')) problems.push({ field: 'path.value', message: `path ${JSON.stringify(value)} must begin with "/"` });
-  if (type === 'Exact') return { type: PATH.exact, value: normalisePath(toBytes(value)), pattern: null };
-  return { type: PATH.prefix, value: normalisePrefix(toBytes(value)), pattern: null };
+  if (type === 'Exact') return { pathType: PATH.exact, path: normalisePath(toBytes(value)), pattern: null };
+  return { pathType: PATH.prefix, path: normalisePrefix(toBytes(value)), pattern: null };
 }
 
 function prepareValues(
@@ -72,8 +71,9 @@ function prepareValues(
   patterns: PatternCache,
   problems: FieldProblem[],
 ): readonly ValueCondition[] {
+  if (list === undefined || list.length === 0) return NONE;
   const conditions = new Map<string, ValueCondition>();
-  list?.forEach(({ name: written, type, value }, index) => {
+  list.forEach(({ name: written, type, value }, index) => {
     const name = field === 'headers' ? written.toLowerCase() : toBytes(written);
     // The Gateway API: of entries with an equivalent name only the first counts.
     if (conditions.has(name)) return;
@@ -82,6 +82,8 @@ function prepareValues(
   });
   return [...conditions.values()];
 }
+
+const NONE: readonly ValueCondition[] = [];
 
 function preparePattern(source: string, field: string, patterns: PatternCache, problems: FieldProblem[]): Pattern | null {
   const result = patterns.compile(source);
@@ -109,12 +111,11 @@ export function holdBesidesPath(conditions: Conditions, request: RequestKey, wor
 
 /** The same for any kind of path; `path` is normalised. */
 export function hold(conditions: Conditions, path: string, request: RequestKey, work: Work): boolean {
-  const { type, value, pattern } = conditions.path;
-  if (type === PATH.exact) {
-    if (path !== value) return false;
-  } else if (type === PATH.prefix) {
-    if (!hasPrefix(path, value)) return false;
-  } else if (pattern?.test(path, work) !== true) return work.left < 0;
+  if (conditions.pathType === PATH.exact) {
+    if (path !== conditions.path) return false;
+  } else if (conditions.pathType === PATH.prefix) {
+    if (!hasPrefix(path, conditions.path)) return false;
+  } else if (conditions.pattern?.test(path, work) !== true) return work.left < 0;
   return holdBesidesPath(conditions, request, work);
 }
 

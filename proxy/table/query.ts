@@ -13,7 +13,7 @@ export function findParameter(query: string, name: string, range: ValueRange, wo
   for (let at = 0; at < query.length;) {
     const ampersand = query.indexOf('&', at);
     const end = ampersand === -1 ? query.length : ampersand;
-    work.left -= 1 + ((end - at) >> 4);
+    work.left -= 1 + Math.min(name.length, end - at);
     const after = skipDecoded(query, at, end, name, true);
     if (after === end || (after !== -1 && query.charCodeAt(after) === EQUALS)) {
       range.start = Math.min(after + 1, end);
@@ -39,7 +39,7 @@ export function decodedValue(query: string, { start, end }: ValueRange): string 
   return value;
 }
 
-/** Position after `expected`, spelled in any encoding from `at` on; -1 if something else is there. */
+/** Position after `expected`, spelled in any encoding from `at` on; -1 if something else is there. A name ends at its `=`. */
 function skipDecoded(query: string, at: number, end: number, expected: string, isName: boolean): number {
   for (let i = 0; i < expected.length; i++) {
     if (at >= end || (isName && query.charCodeAt(at) === EQUALS)) return -1;

@@ -50,22 +50,26 @@ export class Automaton {
   readonly #asciiClass: Uint16Array;
   #states = new Map<string, State>();
   #start: State | null = null;
+  /** What comes before the first character that the program sees. */
+  readonly #before: number;
   readonly #seen: Uint32Array;
   #visit = 0;
 
-  constructor(program: Program, pool: StatePool) {
+  /** `prefix` is text that was matched at the start of the input before the program takes over. */
+  constructor(program: Program, prefix: string, pool: StatePool) {
     this.#program = program;
     this.#pool = pool;
-    this.#anchored = startsAtText(program);
+    this.#anchored = prefix !== '' || startsAtText(program);
     this.#asserts = program.instructions.reduce((bits, { op, arg }) => (op === OP.assertion ? bits | arg : bits), 0);
     this.#bounds = classBounds(program, this.#asserts);
     this.#asciiClass = Uint16Array.from({ length: 128 }, (_, rune) => this.#classOf(rune));
     this.#seen = new Uint32Array(program.instructions.length);
+    this.#before = prefix === '' ? BEFORE.start : this.#beforeOf(prefix.charCodeAt(prefix.length - 1));
   }
 
-  /** Whether the pattern occurs in the byte string. False with `work.left < 0` means: not decided. */
-  test(bytes: string, work: Work): boolean {
-    return this.#run(bytes, work, false);
+  /** Whether the program matches from `from` on; anywhere, unless it is anchored. False with `work.left < 0` means: not decided. */
+  test(bytes: string, from: number, work: Work): boolean {
+    return this.#run(bytes, from, work, false);
   }
 
   /** Drops every state; they are built again when needed. */
@@ -74,16 +78,16 @@ export class Automaton {
     this.#start = null;
   }
 
-  #run(text: string, work: Work, decoded: boolean): boolean {
-    let state = (this.#start ??= this.#state(this.#anchored ? String.fromCharCode(this.#program.start) : '', BEFORE.start));
+  #run(text: string, from: number, work: Work, decoded: boolean): boolean {
+    let state = (this.#start ??= this.#state(this.#anchored ? String.fromCharCode(this.#program.start) : '', this.#before));
     let left = work.left;
-    for (let i = 0; i < text.length; i++) {
+    for (let i = from; i < text.length; i++) {
       let rune = text.charCodeAt(i);
       if (rune > 0x7f) {
         // Rare on the wire: visitors' software escapes. Only the text knows where its characters begin.
         if (!decoded) {
           work.left = left - text.length;
-          return this.#run(fromBytes(text), work, true);
+          return this.#run(fromBytes(text.slice(from)), 0, work, true);
         }
         rune = text.codePointAt(i) ?? rune;
         if (rune > 0xffff) i++;

@@ -2,7 +2,7 @@
 import { toBytes } from '../bytes.ts';
 import type { Work } from '../work.ts';
 import { Automaton, type StatePool } from './automaton.ts';
-import { compileProgram } from './program.ts';
+import { compileProgram, tailOf } from './program.ts';
 import { anchoredPrefix, literalsOf, type Literal } from './shape.ts';
 
 export interface Pattern {
@@ -43,9 +43,15 @@ function compilePattern(source: string, pool: StatePool): PatternResult {
   if ('error' in compiled) return { error: `pattern ${quote(source)} is not a usable RE2 expression: ${compiled.error}` };
   const literals = literalsOf(compiled.program);
   if (literals !== null) return { pattern: literalPattern(literals) };
-  const automaton = new Automaton(compiled.program, pool);
-  const prefix = toBytes(anchoredPrefix(compiled.program));
-  return { pattern: { prefix, test: (bytes, work) => automaton.test(bytes, work) } };
+  const { text, next } = anchoredPrefix(compiled.program);
+  const prefix = toBytes(text);
+  const automaton = new Automaton(tailOf(compiled.program, next), text, pool);
+  if (prefix === '') return { pattern: { prefix, test: (bytes, work) => automaton.test(bytes, 0, work) } };
+  const test = (bytes: string, work: Work): boolean => {
+    work.left--;
+    return bytes.startsWith(prefix) && automaton.test(bytes, prefix.length, work);
+  };
+  return { pattern: { prefix, test } };
 }
 
 function literalPattern(literals: readonly Literal[]): Pattern {

@@ -57,6 +57,25 @@ export function compileProgram(source: string): ProgramResult {
   }
 }
 
+/** What is left of a program from an instruction on, renumbered: the rest need not be kept. */
+export function tailOf({ instructions }: Program, start: number): Program {
+  const numbers = new Map([[start, 0]]);
+  const order = [start];
+  const numberOf = (pc: number): number => {
+    const known = numbers.get(pc);
+    if (known !== undefined) return known;
+    numbers.set(pc, order.length);
+    return order.push(pc) - 1;
+  };
+  const tail: Instruction[] = [];
+  for (const pc of order) {
+    const { op, out, arg, ranges } = instructions[pc] ?? { op: OP.fail, out: 0, arg: 0, ranges: [] };
+    const ends = op === OP.match || op === OP.fail;
+    tail.push({ op, out: ends ? 0 : numberOf(out), arg: op === OP.alt ? numberOf(arg) : arg, ranges });
+  }
+  return { start: 0, instructions: tail };
+}
+
 const tooLarge = `it compiles to more than ${MAX_PROGRAM} instructions; shorten it or lower its repetition counts`;
 
 interface LibraryInstruction {

@@ -49,16 +49,16 @@ export function literalsOf(program: Program): readonly Literal[] | null {
   }
 }
 
-/** The literal that every matching input begins with; '' when there is none. */
-export function anchoredPrefix(program: Program): string {
+/** The literal that every matching input begins with ('' when there is none), and the instruction that follows it. */
+export function anchoredPrefix(program: Program): { readonly text: string; readonly next: number } {
   let anchored = false;
   let text = '';
   for (let pc = program.start; ;) {
     const { op, out, arg, ranges } = program.instructions[pc] ?? { op: OP.fail, out: 0, arg: 0, ranges: [] };
-    if (op === OP.assertion && arg === ASSERT.textStart) anchored = true;
-    else if (op === OP.rune && anchored && ranges.length === 2 && ranges[0] === ranges[1] && !isSurrogate(ranges[0] ?? 0))
-      text += String.fromCodePoint(ranges[0] ?? 0);
-    else if (op !== OP.nop) return text;
+    const [low = 0, high = 0] = ranges;
+    if (op === OP.assertion && arg === ASSERT.textStart && text === '') anchored = true;
+    else if (op === OP.rune && anchored && ranges.length === 2 && low === high && !isSurrogate(low)) text += String.fromCodePoint(low);
+    else if (op !== OP.nop) return text === '' ? { text, next: program.start } : { text, next: pc };
     pc = out;
   }
 }
