@@ -5,6 +5,7 @@ import type { TunnelMerge } from '../output/tunnel-merge.ts';
 
 /** At most this many hostnames go into a fact. */
 const MOST_NAMES = 20;
+const MOST_NAME_CHARACTERS = 500;
 
 /** How soon another try makes sense. `credentials`: a person must act, somewhere. `document`: the plan must change. `service`: it passes by itself. */
 export type RetryClass = 'credentials' | 'document' | 'service';
@@ -120,8 +121,13 @@ export const internalError = (plan: TunnelPlan): TunnelFailure =>
     'service',
   );
 
-const listNames = (names: readonly string[]): string =>
-  `${names.slice(0, MOST_NAMES).join(', ')}${names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : ''}`;
+/** Hostnames for a sentence. Bounded in length too: an Event's text may have 1,024 characters in all. */
+function listNames(names: readonly string[]): string {
+  let length = 0;
+  const shown = names.slice(0, MOST_NAMES).filter((name) => (length += name.length + 2) <= MOST_NAME_CHARACTERS);
+  const rest = names.length - shown.length;
+  return `${shown.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+}
 
 export const someNames = (names: readonly string[]): readonly string[] => names.slice(0, MOST_NAMES);
 

@@ -85,8 +85,8 @@ export class TunnelSync {
       const merge = mergeTunnel(read.value, plan);
       this.#seen = { accountId, version: read.value.version, foreignRules: merge.foreignRules };
       if (merge.next === null || this.#isAsSent(read.value, merge.next)) return { kind: 'synced', merge, wrote: round > 1, ...this.#seen };
-      if (isMassRemoval(merge) && !(await this.#confirmed(plan, merge))) return this.#failed(words.shrinkUnconfirmed(plan, merge));
-      if (merge.removedForeignRules.length > 0) await this.#reportForeign(plan, merge, read.value.version);
+      if (isMassRemoval(merge) && !(await this.#confirmed(plan, merge, signal))) return this.#failed(words.shrinkUnconfirmed(plan, merge));
+      if (merge.removedForeignRules.length > 0) await this.#reportForeign(plan, merge, read.value.version, signal);
       if (!wanted()) return { kind: 'superseded' };
 
       const put = await api.putTunnelDocument(accountId, plan.tunnelId, merge.next, signal);
@@ -104,7 +104,7 @@ export class TunnelSync {
         'wrote the ingress rules of a tunnel',
       );
       if (put.value.version === read.value.version + 1) return { kind: 'synced', merge, wrote: true, ...this.#seen };
-      await this.#notify(words.concurrentWrite(plan, read.value.version, put.value.version));
+      await this.#notify(words.concurrentWrite(plan, read.value.version, put.value.version), signal);
     }
     return this.#failed(words.writersDisagree(plan, MOST_ROUNDS));
   }
@@ -127,27 +127,28 @@ export class TunnelSync {
     return null;
   }
 
-  async #confirmed(plan: TunnelPlan, merge: TunnelMerge): Promise<boolean> {
+  async #confirmed(plan: TunnelPlan, merge: TunnelMerge, signal: AbortSignal): Promise<boolean> {
     try {
-      return await this.#deps.confirmShrink({ tunnelId: plan.tunnelId, lost: merge.lost.length, owned: merge.owned });
+      const asked = this.#deps.confirmShrink({ tunnelId: plan.tunnelId, lost: merge.lost.length, owned: merge.owned });
+      return await unlessAborted(asked, signal);
     } catch (error) {
       this.#deps.log.warn({ tunnel: plan.tunnelId, error: String(error) }, 'could not confirm the removal of many hostnames');
       return false;
     }
   }
 
-  async #reportForeign(plan: TunnelPlan, merge: TunnelMerge, version: number): Promise<void> {
+  async #reportForeign(plan: TunnelPlan, merge: TunnelMerge, version: number, signal: AbortSignal): Promise<void> {
     this.#deps.log.warn(
       { tunnel: plan.tunnelId, version, rules: merge.removedForeignRules.slice(0, 100), count: merge.removedForeignRules.length },
       'removing ingress rules that are not from this controller',
     );
-    await this.#notify(words.foreignRemoval(plan, merge));
+    await this.#notify(words.foreignRemoval(plan, merge), signal);
   }
 
-  async #notify(notice: TunnelNotice): Promise<void> {
+  async #notify(notice: TunnelNotice, signal: AbortSignal): Promise<void> {
     this.#deps.log.warn({ tunnel: notice.tunnelId, reason: notice.reason }, notice.message);
     try {
-      await this.#deps.notify(notice, this.#seen.foreignRules, this.#seen.version);
+      await unlessAborted(this.#deps.notify(notice, this.#seen.foreignRules, this.#seen.version), signal);
     } catch (error) {
       this.#deps.log.warn({ tunnel: notice.tunnelId, error: String(error) }, 'could not report what happens to a tunnel');
     }
@@ -179,3 +180,16 @@ const rulesOf = (config: TunnelConfig | null): readonly unknown[] =>
   Array.isArray(config?.['ingress']) ? (config['ingress'] as readonly unknown[]) : [];
 
 const isMassRemoval = (merge: TunnelMerge): boolean => merge.lost.length > MANY_HOSTNAMES && merge.lost.length * 2 > merge.owned;
+
+/** What the application does for us must not keep it from stopping. */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const abort = (): void => reject(new Error('stopped'));
+  signal.addEventListener('abort', abort, { once: true });
+  if (signal.aborted) abort();
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}

@@ -78,18 +78,14 @@ export class TunnelWorker {
     };
   }
 
-  /** The first pass, a full look at the tunnel, begins when `after` has ended: the previous worker of the same tunnel. */
-  start(after: Promise<void>): void {
+  /** Begins with a full look at the tunnel. */
+  start(): void {
     this.#deps.onFact(this.#fact);
-    this.#start(after);
+    this.#start();
   }
 
   get fact(): TunnelFact {
     return this.#fact;
-  }
-
-  get plan(): TunnelPlan {
-    return this.#plan;
   }
 
   /** Makes `plan` the wanted one. A pass in flight sees it before it writes; an equal plan costs nothing. */
@@ -124,10 +120,11 @@ export class TunnelWorker {
     return true;
   }
 
-  #start(after: Promise<void> = Promise.resolve()): void {
+  #start(): void {
     this.#cancelTimer();
     this.#busy = true;
-    this.#running = after.then(() => this.#passes());
+    // Not at once: the plans that one step of the caller brings in a row need one pass.
+    this.#running = Promise.resolve().then(() => this.#passes());
   }
 
   /** Passes until one ends with the plan that is then wanted, or has to wait. Busy ends in the same step, so that no offer falls between. */

@@ -30,8 +30,8 @@ export class TunnelApplier {
   readonly #options: TunnelApplierOptions;
   readonly #accounts = new AccountFinder();
   readonly #workers = new Map<string, TunnelWorker>();
-  /** Workers of tunnels that are no longer planned, until their last call has ended. */
-  readonly #leaving = new Map<string, Promise<void>>();
+  /** Ends of workers whose tunnels are no longer planned. */
+  readonly #leaving = new Set<Promise<void>>();
   #stopped = false;
 
   constructor(options: TunnelApplierOptions) {
@@ -46,7 +46,7 @@ export class TunnelApplier {
     for (const [tunnelId, worker] of this.#workers) {
       if (wanted.has(tunnelId)) continue;
       this.#workers.delete(tunnelId);
-      this.#dismiss(tunnelId, worker);
+      this.#dismiss(worker);
       this.#options.onFact(tunnelId, null);
     }
     for (const [tunnelId, plan] of wanted) {
@@ -65,14 +65,12 @@ export class TunnelApplier {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#accounts.stop();
-    await Promise.all([...[...this.#workers.values()].map((worker) => worker.stop()), ...this.#leaving.values()]);
+    await Promise.all([...[...this.#workers.values()].map((worker) => worker.stop()), ...this.#leaving]);
   }
 
-  #dismiss(tunnelId: string, worker: TunnelWorker): void {
-    const gone = Promise.all([worker.stop(), this.#leaving.get(tunnelId)]).then(() => {
-      if (this.#leaving.get(tunnelId) === gone) this.#leaving.delete(tunnelId);
-    });
-    this.#leaving.set(tunnelId, gone);
+  #dismiss(worker: TunnelWorker): void {
+    const gone = worker.stop().finally(() => this.#leaving.delete(gone));
+    this.#leaving.add(gone);
   }
 
   #hire(plan: TunnelPlan): void {
@@ -89,6 +87,6 @@ export class TunnelApplier {
       random,
     });
     this.#workers.set(plan.tunnelId, worker);
-    worker.start(this.#leaving.get(plan.tunnelId) ?? Promise.resolve());
+    worker.start();
   }
 }

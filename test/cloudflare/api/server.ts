@@ -54,6 +54,7 @@ export interface CloudflareApiDouble {
   /** Base URL for clients: `http://127.0.0.1:<port>/client/v4`. */
   readonly url: string;
   readonly authority: Authority;
+  /** The last 10,000. */
   readonly requests: readonly LoggedRequest[];
   addAccount(seed: { readonly id?: string; readonly name: string }): Account;
   addZone(accountId: string, name: string): Zone;
@@ -79,6 +80,9 @@ export interface CloudflareApiDouble {
 
 const everything: readonly Permission[] = ['Account Settings: Read', 'Cloudflare Tunnel: Edit', 'Zone: Read', 'DNS: Edit'];
 
+/** The quick start runs for days. */
+const LONGEST_LOG = 10_000;
+
 type OpenEntry = { -readonly [K in keyof LoggedRequest]: LoggedRequest[K] };
 
 function buildApp(state: State, faults: Faults, rates: RateWindows, log: LoggedRequest[], events: TunnelEvents): Express {
@@ -95,6 +99,7 @@ function buildApp(state: State, faults: Faults, rates: RateWindows, log: LoggedR
       status: null,
     };
     log.push(entry);
+    if (log.length > LONGEST_LOG) log.shift();
     response.locals['entry'] = entry;
     response.on('close', () => {
       if (response.headersSent) entry.status = response.statusCode;

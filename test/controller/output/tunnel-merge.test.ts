@@ -228,5 +228,6 @@ test('which hosts a pattern takes', () => {
     assert.equal(covers(pattern, hostname), takes, `${pattern} ${hostname}`);
   }
   assert.ok(sameRules([null], [null]));
+  assert.ok(sameRules([{ ...own('a'), id: '1' }], [own('a')]));
   assert.ok(!sameRules([own('a')], [own('b')]));
 });
