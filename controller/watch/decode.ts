@@ -1,7 +1,7 @@
 // An object of the API server becomes one of ours: checked, cut down to what we read, and frozen; or a problem, never an exception.
 import type { KubeObject, ObjectMeta } from '#controller/api/core.ts';
 import { type Key, keyOf } from '#controller/api/ref.ts';
-import { apiVersionOf, type KindRow } from './kinds.ts';
+import { apiVersionOf, type KindRow } from '#controller/kube/kinds.ts';
 import { isPlainObject, misfit } from './shape.ts';
 import { kindShapes, statusShape } from './shapes.ts';
 

@@ -5,7 +5,7 @@ import type { KubeClient } from '#controller/kube/client.ts';
 import { type Clock, systemClock } from '#controller/kube/clock.ts';
 import type { Log } from '#controller/kube/log.ts';
 import { Slots } from '#controller/kube/slots.ts';
-import { kindRows, rowOf } from './kinds.ts';
+import { kindRows, rowOf } from '#controller/kube/kinds.ts';
 import type { ListLimits } from './list.ts';
 import { Reflector, type ReflectorContext, type ReflectorStats } from './reflector.ts';
 import type { Source, SourceProblem } from './source.ts';

@@ -6,7 +6,7 @@ import { describeError, KubeError, statusOf } from '#controller/kube/errors.ts';
 import type { Log } from '#controller/kube/log.ts';
 import type { Slots } from '#controller/kube/slots.ts';
 import { Intake, type Scope } from './intake.ts';
-import { type KindRow, resourceName, resourcePath } from './kinds.ts';
+import { type KindRow, resourceName, resourcePath } from '#controller/kube/kinds.ts';
 import { defaultListLimits, listAll, type ListLimits } from './list.ts';
 import type { SourceProblem } from './source.ts';
 import type { Store } from './store.ts';

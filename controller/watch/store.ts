@@ -2,7 +2,7 @@
 import type { KubeObject } from '#controller/api/core.ts';
 import type { Key } from '#controller/api/ref.ts';
 import type { KindName, Kinds, Snapshot } from '#controller/api/snapshot.ts';
-import { kindRows } from './kinds.ts';
+import { kindRows } from '#controller/kube/kinds.ts';
 
 const kindNames = [...kindRows.keys()];
 
