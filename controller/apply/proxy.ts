@@ -105,12 +105,14 @@ export class PlanePusher {
     if (rejecting)
       return { state: 'Rejected', message: `Proxy ${rejecting.url.host} refuses the configuration: ${rejecting.error}`, proxies };
     if (this.push && answering.length > 0) {
-      const behind = answering.filter((link) => !link.acknowledged).length;
+      // One that was not heard of at all yet may be about to answer; one that failed to is down.
+      const untried = links.filter((link) => link.lastAnswer === null && link.error === null).length;
+      const behind = answering.filter((link) => !link.acknowledged).length + untried;
       if (behind === 0)
         return { state: 'Acknowledged', message: `${answering.length} of ${proxies} proxies have the configuration`, proxies };
       return {
         state: 'Behind',
-        message: `${behind} of ${answering.length} answering proxies do not have the configuration yet. ${detail}`.trim(),
+        message: `${behind} of ${proxies} proxies do not have the configuration yet. ${detail}`.trim(),
         proxies,
       };
     }

@@ -1,0 +1,234 @@
+// Composition of the proxy: config API → table → data plane, and the connectors beside it. No logic of its own beyond the order of steps.
+import { setImmediate as pause } from 'node:timers/promises';
+import { startConfigApi } from './config/api.ts';
+import { LastGood } from './config/last-good.ts';
+import { ConfigReceiver } from './config/receiver.ts';
+import type { Accepted } from './config/receiver.ts';
+import type { ConfigState, ProxyConfig, TunnelConfig } from './config/schema.ts';
+import { CloudflaredConnector } from './connector/cloudflared.ts';
+import type { Connector, ConnectorLog } from './connector/connector.ts';
+import { createNativeConnector } from './connector/native/native-connector.ts';
+import { ConnectorSet } from './connector/set.ts';
+import type { WantedTunnel } from './connector/set.ts';
+import { TokenFile } from './connector/token-file.ts';
+import { decodeToken } from './connector/token.ts';
+import { DataPlane } from './data-plane.ts';
+import { MetricsPage } from './metrics-page.ts';
+import type { ProxySettings } from './settings.ts';
+import { compileSteps } from './table/compile.ts';
+import type { RouteTable } from './table/types.ts';
+
+export interface Proxy {
+  readonly configPort: number;
+  /** Unregisters from the edge, serves what is in flight, ends; at the latest after the grace period. */
+  drain(): Promise<void>;
+}
+
+/** Loopback: only the connector beside us may come in by a tunnel's port. */
+const TUNNEL_HOST = '127.0.0.1';
+const MAX_PROBLEMS = 20;
+
+export async function startProxy(settings: ProxySettings, log: ConnectorLog): Promise<Proxy> {
+  const proxy = new ProxyApp(settings, log);
+  await proxy.start();
+  return proxy;
+}
+
+class ProxyApp implements Proxy {
+  readonly #settings: ProxySettings;
+  readonly #log: ConnectorLog;
+  readonly #metrics = new MetricsPage();
+  readonly #dataPlane: DataPlane;
+  readonly #connectors: ConnectorSet;
+  readonly #receiver = new ConfigReceiver((accepted) => this.#apply(accepted));
+  readonly #lastGood: LastGood;
+  readonly #token: TokenFile;
+  #tunnels: readonly TunnelConfig[] = [];
+  #table: RouteTable | null = null;
+  #problems: readonly string[] = [];
+  #appliedAt = '';
+  #ports = new Set<number>();
+  #draining = false;
+  #api: Awaited<ReturnType<typeof startConfigApi>> | null = null;
+
+  constructor(settings: ProxySettings, log: ConnectorLog) {
+    this.#settings = settings;
+    this.#log = log;
+    const { accessLog } = settings;
+    this.#dataPlane = new DataPlane({
+      log,
+      random: Math.random,
+      metrics: this.#metrics.requests,
+      accessLog: accessLog.enabled ? accessLog : null,
+    });
+    this.#connectors = new ConnectorSet({
+      create: (wanted) => this.#createConnector(wanted),
+      onChange: () => this.#connectorChanged(),
+      log,
+    });
+    this.#lastGood = new LastGood(settings.stateDir);
+    this.#token = new TokenFile(settings.tunnelTokenFile, settings.tunnelToken, () => this.#connect());
+  }
+
+  get configPort(): number {
+    return this.#api?.port ?? 0;
+  }
+
+  async start(): Promise<void> {
+    const { configAddress, authToken } = this.#settings;
+    if (authToken === null)
+      this.#log.warn({}, 'the config API is open to everybody who reaches it, because PROXY_INSECURE_CONFIG_API is set');
+    const restored = await this.#receiver.receive(this.#lastGood.read());
+    if (restored === null) this.#log.info({ ...this.#receiver.header }, 'serving the last good configuration until a controller answers');
+    this.#api = await startConfigApi({
+      address: configAddress,
+      token: authToken,
+      receive: (body) => this.#receive(body),
+      state: () => this.#state(),
+      notReady: () => this.#notReady(),
+      metrics: this.#settings.metrics ? () => this.#metrics.render(this.#receiver.header, this.#connectors.states()) : null,
+    });
+    this.#log.info({ port: this.configPort }, 'config API is up');
+  }
+
+  async drain(): Promise<void> {
+    this.#draining = true;
+    this.#token.close();
+    // The edge must stop sending before the data plane stops listening.
+    await this.#connectors.drain();
+    await this.#dataPlane.drain(this.#settings.graceMs);
+    await this.#api?.close(1000);
+  }
+
+  async #receive(body: AsyncIterable<Uint8Array>): ReturnType<ConfigReceiver['receive']> {
+    const refusal = await this.#receiver.receive(body);
+    if (refusal !== null) this.#log.warn({ status: refusal.status, reason: refusal.message }, 'configuration refused');
+    return refusal;
+  }
+
+  async #apply(accepted: Accepted): Promise<void> {
+    const { config, header } = accepted;
+    const table = await compile(config);
+    await this.#openEntries(config);
+    this.#dataPlane.setTable(table);
+    this.#table = table;
+    this.#tunnels = config.tunnels;
+    this.#problems = [
+      ...accepted.problems.map(({ item, field, message }) => `${item}${field && `, ${field}`}: ${message}`),
+      ...table.problems.map(({ routeId, ruleIndex, field, message }) => `${routeId}, rules[${ruleIndex}].${field}: ${message}`),
+    ].slice(0, MAX_PROBLEMS);
+    this.#appliedAt = new Date().toISOString();
+    this.#connect();
+    this.#closeEntries(config);
+    this.#log.info({ epoch: header.epoch, sequence: header.sequence, ...table.counts }, 'configuration applied');
+    await this.#lastGood.store(accepted).catch((error: Error) => this.#storeFailed(error));
+  }
+
+  #storeFailed(error: Error): void {
+    this.#log.warn(
+      { error: error.message },
+      'the configuration cannot be kept on disk: after a restart this proxy waits for the controller',
+    );
+  }
+
+  async #openEntries(config: ProxyConfig): Promise<void> {
+    const standalone = this.#settings.tunnelToken === '' && this.#settings.tunnelTokenFile === '';
+    for (const { port, id } of config.entries) {
+      if (this.#ports.has(port)) continue;
+      const host = standalone && port === this.#settings.standaloneAddress.port ? this.#settings.standaloneAddress.host : TUNNEL_HOST;
+      await this.#dataPlane.listen(port, host);
+      this.#ports.add(port);
+      this.#log.info({ entry: id, port }, 'entry opened');
+    }
+  }
+
+  #closeEntries(config: ProxyConfig): void {
+    const wanted = new Set(config.entries.map(({ port }) => port));
+    for (const port of this.#ports) {
+      if (wanted.has(port)) continue;
+      this.#ports.delete(port);
+      void this.#dataPlane.unlisten(port);
+    }
+  }
+
+  /** Starts, switches and ends connectors as the configuration and the tokens at hand demand. */
+  #connect(): void {
+    if (this.#draining) return;
+    const wanted: WantedTunnel[] = [];
+    for (const { id, token, protocol } of this.#tunnels) {
+      const own = this.#token.value;
+      const ofTunnel = token ?? (tunnelOf(own) === id ? own : null);
+      const chosen = this.#settings.tunnelProtocol === 'auto' ? protocol : this.#settings.tunnelProtocol;
+      if (ofTunnel === null) this.#log.warn({ tunnel: id }, 'no token for this tunnel: TUNNEL_TOKEN is absent or for another tunnel');
+      else wanted.push({ id, token: ofTunnel, protocol: chosen });
+    }
+    this.#connectors.want(wanted);
+  }
+
+  #createConnector({ id, token, protocol }: WantedTunnel): Connector {
+    const { edge, edgeCa, edgeCaFile, graceMs, connector, cloudflared } = this.#settings;
+    const common = { token, protocol, edge, gracePeriodMs: graceMs, log: tagged(this.#log, id) };
+    if (connector === 'cloudflared') return new CloudflaredConnector({ ...common, program: cloudflared, edgeCaFile });
+    return createNativeConnector({ ...common, ...(edgeCa === '' ? {} : { edgeCa }) });
+  }
+
+  #connectorChanged(): void {
+    for (const [tunnel, { phase, connections, configVersion, error }] of this.#connectors.states()) {
+      this.#log.info(
+        { tunnel, phase, connections, configVersion, ...(error === null ? {} : { problem: error.message }) },
+        'connector state',
+      );
+    }
+  }
+
+  /** Ready: a configuration is applied and, where it asks for our own tunnel, that tunnel is connected now. Another's never decides it. */
+  #notReady(): string | null {
+    if (this.#draining) return 'shutting down';
+    if (this.#table === null) return 'no configuration yet';
+    const own = tunnelOf(this.#token.value);
+    const entry = this.#tunnels.find(({ id }) => id === own) ?? this.#tunnels[0];
+    if (!entry) return null;
+    const state = this.#connectors.state(entry.id);
+    if (state === null) return `no connector for tunnel ${entry.id}`;
+    return state.phase === 'connected'
+      ? null
+      : `tunnel ${entry.id} is ${state.phase}${state.error === null ? '' : `: ${state.error.message}`}`;
+  }
+
+  #state(): ConfigState {
+    const header = this.#receiver.header;
+    const counts = this.#table?.counts ?? { routes: 0, rules: 0, backends: 0 };
+    return {
+      epoch: header?.epoch ?? 0,
+      sequence: header?.sequence ?? 0,
+      digest: header?.digest ?? '',
+      ...counts,
+      tunnels: this.#tunnels.length,
+      ready: this.#notReady() === null,
+      ...(this.#problems.length > 0 ? { problems: [...this.#problems] } : {}),
+      ...(this.#appliedAt === '' ? {} : { appliedAt: this.#appliedAt }),
+    };
+  }
+}
+
+/** Compiles between requests, so that none waits for the whole table. */
+async function compile(config: ProxyConfig): Promise<RouteTable> {
+  const steps = compileSteps(config);
+  for (let step = steps.next(); ; step = steps.next()) {
+    if (step.done === true) return step.value;
+    await pause();
+  }
+}
+
+function tunnelOf(token: string): string | null {
+  const decoded = token === '' ? null : decodeToken(token);
+  return decoded === null || 'error' in decoded ? null : decoded.tunnelId;
+}
+
+function tagged(log: ConnectorLog, tunnel: string): ConnectorLog {
+  return {
+    info: (fields, message) => log.info({ ...fields, tunnel }, message),
+    warn: (fields, message) => log.warn({ ...fields, tunnel }, message),
+    error: (fields, message) => log.error({ ...fields, tunnel }, message),
+  };
+}
