@@ -63,11 +63,11 @@ function bundled(crd: Crd): object {
 
 /** Without descriptions and without status, which a folder does not carry. */
 function compact(root: StructuralSchema): StructuralSchema {
-  const { status: _, ...properties } = root.properties ?? {};
-  return withoutDescriptions({ ...root, properties });
+  const properties = Object.entries(root.properties ?? {}).filter(([name]) => name !== 'status');
+  return withoutDescriptions({ ...root, properties: Object.fromEntries(properties) });
 }
 
-function withoutDescriptions({ description: _, ...schema }: StructuralSchema): StructuralSchema {
+function withoutDescriptions({ description: _description, ...schema }: StructuralSchema): StructuralSchema {
   const each = (map: Readonly<Record<string, StructuralSchema>>): Record<string, StructuralSchema> =>
     Object.fromEntries(Object.entries(map).map(([name, child]) => [name, withoutDescriptions(child)]));
   return {

@@ -146,7 +146,8 @@ export const externalBackendSpec = z.object({
 export const ownKinds = [
   {
     kind: 'GatewayClassConfig',
-    description: 'Settings of a GatewayClass: the Cloudflare account, the tunnel and how its ingress rules are kept. The class refers to it by parametersRef.',
+    description:
+      'Settings of a GatewayClass: the Cloudflare account, the tunnel and how its ingress rules are kept. The class refers to it by parametersRef.',
     plural: 'gatewayclassconfigs',
     singular: 'gatewayclassconfig',
     shortName: 'gcconfig',
@@ -163,7 +164,8 @@ export const ownKinds = [
   },
   {
     kind: 'GatewayConfig',
-    description: 'Gives one Gateway its own tunnel and its own proxies. The Gateway refers to it by spec.infrastructure.parametersRef, in its own namespace.',
+    description:
+      'Gives one Gateway its own tunnel and its own proxies. The Gateway refers to it by spec.infrastructure.parametersRef, in its own namespace.',
     plural: 'gatewayconfigs',
     singular: 'gatewayconfig',
     shortName: 'gwconfig',

@@ -4,10 +4,6 @@ export interface ValidationRule {
   /** CEL expression over `self` (and `oldSelf`, on updates). */
   readonly rule: string;
   readonly message?: string;
-  /** CEL expression whose value is the message. */
-  readonly messageExpression?: string;
-  readonly reason?: string;
-  readonly fieldPath?: string;
 }
 
 export interface StructuralSchema {
