@@ -130,15 +130,21 @@ async function successful(response: http.IncomingMessage): Promise<http.Incoming
   const status = response.statusCode ?? 0;
   if (status >= 200 && status < 300) return response;
   const retryAfter = parseRetryAfter(response.headers['retry-after'], Date.now());
-  // Too long or cut off: the status alone has to do.
-  const body = await readBody(response, MAX_ERROR_BYTES).catch(() => Buffer.alloc(0));
-  throw new KubeError(status, errorBody(body), retryAfter);
+  throw new KubeError(status, await errorBody(response), retryAfter);
 }
 
-function errorBody(body: Buffer): unknown {
+/** The Status object, or the beginning of whatever a proxy in between says. */
+async function errorBody(response: http.IncomingMessage): Promise<unknown> {
+  const pieces: Buffer[] = [];
+  let length = 0;
   try {
-    return parseJson(body);
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      pieces.push(chunk);
+      length += chunk.length;
+      if (length >= MAX_ERROR_BYTES) break;
+    }
+    return parseJson(Buffer.concat(pieces));
   } catch {
-    return body.toString('utf8');
+    return Buffer.concat(pieces).toString('utf8');
   }
 }

@@ -147,7 +147,6 @@ export class Reflector {
     this.#position = position;
     this.#relistAt = clock.monotonic() + between(random, timings.relistMs);
     this.#heardAt = clock.monotonic();
-    this.#denials = 0;
     this.#lists++;
     if (this.#scope === null && store.setServed(this.#row.kind, true)) changed();
     this.#decide('listed');
@@ -173,6 +172,7 @@ export class Reflector {
     const opened = clock.monotonic();
     const lived = (): number => clock.monotonic() - opened;
     this.#failures = 0;
+    this.#denials = 0;
     this.#report(null);
     try {
       for await (const event of watchEvents(response)) this.#take(event);
@@ -229,15 +229,19 @@ export class Reflector {
 
   #onForbidden(error: unknown): number {
     const { random, timings } = this.#context;
+    // With a position the list was allowed, and only the watch is not: then lists have to do.
+    const unreadable = this.#position === '';
     this.#position = '';
     this.#denials++;
     if (this.#verdict === 'listed' && this.#denials === 1) return timings.confirmMs;
     const place = this.#scope ? ` named ${this.#scope.name} in namespace ${this.#scope.namespace}` : '';
     const grant = 'grant the verbs get, list and watch to the ServiceAccount of the controller';
     this.#report(`may not list and watch ${resourceName(this.#row)}${place}: ${grant} (${describeError(error)})`);
-    if (this.#dispensable) this.#intake.clear();
     // An essential kind that was read before keeps its last known objects: acting as if there were none would undo everything.
-    if (this.#dispensable || this.#verdict !== 'listed') this.#decide('forbidden');
+    if (unreadable && (this.#dispensable || this.#verdict !== 'listed')) {
+      if (this.#dispensable) this.#intake.clear();
+      this.#decide('forbidden');
+    }
     return between(random, timings.forbiddenMs);
   }
 

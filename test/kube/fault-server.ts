@@ -87,6 +87,11 @@ export class FaultServer {
     for (const watcher of this.#watchers) if (watcher.resource.plural === plural) this.#watchers.delete(watcher);
   }
 
+  /** Cuts every connection, also of deaf watches; the server goes on. */
+  dropConnections(): void {
+    this.#server.closeAllConnections();
+  }
+
   async stop(): Promise<void> {
     this.#server.close();
     this.#server.closeAllConnections();
