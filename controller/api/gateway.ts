@@ -57,6 +57,14 @@ export interface Gateway extends KubeObject {
       readonly parametersRef?: { readonly group: string; readonly kind: string; readonly name: string };
     };
     readonly allowedListeners?: { readonly namespaces?: { readonly from?: string; readonly selector?: LabelSelector } };
+    /** Of client certificates we read only whether they are asked for. */
+    readonly tls?: {
+      readonly frontend?: {
+        readonly default?: { readonly validation?: unknown };
+        readonly perPort?: readonly { readonly port: number; readonly tls?: { readonly validation?: unknown } }[];
+      };
+      readonly backend?: { readonly clientCertificateRef?: unknown };
+    };
   };
   readonly status?: {
     readonly addresses?: readonly { readonly type?: string; readonly value: string }[];

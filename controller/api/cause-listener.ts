@@ -1,0 +1,130 @@
+// What can be wrong with Gateways, ListenerSets and their listeners: reason and sentence for each.
+import { Reason, type Cause } from './condition.ts';
+
+// Gateway
+
+export const classNotAccepted = (name: string, cause: Cause): Cause => ({
+  reason: Reason.InvalidParameters,
+  message: `GatewayClass ${name} is not accepted: ${cause.message}`,
+});
+
+export const dedicatedPlaneUnavailable = (name: string): Cause => ({
+  reason: Reason.InvalidParameters,
+  message: `spec.infrastructure.parametersRef names GatewayConfig ${name}, but data planes of a Gateway's own are not available in this version: remove it to use the shared proxies`,
+});
+
+export const gatewayParametersKind = (group: string, kind: string): Cause => ({
+  reason: Reason.InvalidParameters,
+  message: `spec.infrastructure.parametersRef names ${kind} of group "${group}", which this controller does not know: remove it`,
+});
+
+export const addressTypeUnsupported = (index: number, type: string): Cause => ({
+  reason: Reason.UnsupportedAddress,
+  message: `spec.addresses[${index}].type is ${type}: a tunnel has a host name only; remove the address, or use type Hostname`,
+});
+
+export const addressNotUsable = (index: number, value: string, usable: string | null): Cause => ({
+  reason: Reason.AddressNotUsable,
+  message: `spec.addresses[${index}].value ${value} is not a name of this Gateway's tunnel: ${usable === null ? 'remove it' : `use ${usable} or remove it`}`,
+});
+
+export const backendClientCertificateUnavailable = (): Cause => ({
+  reason: Reason.InvalidClientCertificateRef,
+  message:
+    'spec.tls.backend.clientCertificateRef is not available in this version: backends are called without a client certificate; remove it',
+});
+
+// Listeners
+
+export const protocolUnsupported = (protocol: string): Cause => ({
+  reason: Reason.UnsupportedProtocol,
+  message: `protocol is ${protocol}: a tunnel carries HTTP and HTTPS only; change the protocol or remove the listener`,
+});
+
+export const passthroughUnsupported = (): Cause => ({
+  reason: Reason.UnsupportedProtocol,
+  message: 'tls.mode is Passthrough: TLS ends at the edge of a tunnel; set it to Terminate or remove the tls block',
+});
+
+export const portMissing = (): Cause => ({
+  reason: Reason.PortUnavailable,
+  message: 'port is missing: set it, 443 for HTTPS and 80 for HTTP',
+});
+
+export const selectorMalformed = (field: string, problem: string): Cause => ({
+  reason: Reason.Invalid,
+  message: `${field} cannot be used: ${problem}; correct the selector`,
+});
+
+export const namespacesFromUnknown = (field: string, from: string): Cause => ({
+  reason: Reason.Invalid,
+  message: `${field} is ${from}: use All, Same, Selector or None`,
+});
+
+export const clientValidationUnavailable = (): Cause => ({
+  reason: Reason.NoValidCACertificate,
+  message:
+    'spec.tls.frontend asks for client certificates, which cannot be verified in this version: the listener stays closed; remove the validation for this port to open it',
+});
+
+export const noRouteKind = (): Cause => ({
+  reason: Reason.Invalid,
+  message: 'allowedRoutes.kinds leaves no kind that this controller serves: add HTTPRoute or GRPCRoute',
+});
+
+export const routeKindsUnsupported = (kinds: readonly string[]): Cause => ({
+  reason: Reason.InvalidRouteKinds,
+  message: `allowedRoutes.kinds lists ${kinds.join(', ')}, which cannot be served here: only HTTPRoute and GRPCRoute of gateway.networking.k8s.io can`,
+});
+
+export const hostnameConflict = (hostname: string, port: number, winner: string): Cause => ({
+  reason: Reason.HostnameConflict,
+  message: `hostname ${hostname === '' ? '(any)' : hostname} on port ${port} is already taken by ${winner}: change hostname or port`,
+});
+
+export const protocolConflict = (protocol: string, port: number, winner: string, winnersProtocol: string): Cause => ({
+  reason: Reason.ProtocolConflict,
+  message: `port ${port} is already used with protocol ${winnersProtocol} by ${winner}: ${protocol} needs another port`,
+});
+
+export const permissiveHostname = (): string =>
+  'the listener has no hostname and allows routes from all namespaces: every namespace may claim every host; set a hostname or narrow allowedRoutes.namespaces';
+
+// Certificates of listeners
+
+export const certificateKind = (index: number, group: string, kind: string): Cause => ({
+  reason: Reason.InvalidCertificateRef,
+  message: `tls.certificateRefs[${index}] names ${kind} of group "${group}": only Secrets of the core group hold certificates here`,
+});
+
+export const certificateNotPermitted = (index: number, secret: string, fromKind: string, fromNamespace: string): Cause => ({
+  reason: Reason.RefNotPermitted,
+  message: `tls.certificateRefs[${index}] names Secret ${secret} in another namespace: a ReferenceGrant there must allow ${fromKind} of namespace ${fromNamespace} to refer to it`,
+});
+
+export const certificateNotFound = (index: number, secret: string): Cause => ({
+  reason: Reason.InvalidCertificateRef,
+  message: `Secret ${secret} (tls.certificateRefs[${index}]) does not exist: create it with type kubernetes.io/tls`,
+});
+
+export const certificateMalformed = (index: number, secret: string, problem: string): Cause => ({
+  reason: Reason.InvalidCertificateRef,
+  message: `Secret ${secret} (tls.certificateRefs[${index}]) ${problem}: it must be of type kubernetes.io/tls with PEM under tls.crt and tls.key`,
+});
+
+export const edgeServesCertificate = (cause: Cause): Cause => ({
+  reason: cause.reason,
+  message: `${cause.message}; the listener serves nevertheless, because the edge presents its own certificate (edge.certificates: Ignore)`,
+});
+
+// ListenerSets
+
+export const setNotAllowed = (gateway: string): Cause => ({
+  reason: Reason.NotAllowed,
+  message: `Gateway ${gateway} does not allow ListenerSets of this namespace: change its spec.allowedListeners.namespaces`,
+});
+
+export const setNotAllowedBySelector = (gateway: string, problem: Cause): Cause => ({
+  reason: Reason.NotAllowed,
+  message: `Gateway ${gateway} allows no ListenerSets: ${problem.message}`,
+});

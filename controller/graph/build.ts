@@ -1,0 +1,135 @@
+// Snapshot → Graph: the steps in order.
+import type { Namespace } from '../api/core.ts';
+import type { GRPCRoute, HTTPRoute, Route } from '../api/gateway.ts';
+import type { Key } from '../api/ref.ts';
+import type { Settings } from '../api/settings.ts';
+import type { KindName, Kinds, Snapshot } from '../api/snapshot.ts';
+import { bindRoute, buildTopology, type ParentBinding, type Topology } from './attach.ts';
+import { buildClasses } from './class.ts';
+import { buildGateways } from './gateway.ts';
+import { indexGrants } from './grant.ts';
+import { createIntent } from './intent.ts';
+import { lastCall, lastFor } from './memo.ts';
+import { byAge } from './order.ts';
+import { buildOwnership } from './ownership.ts';
+import { buildParents, createRouteBuilder } from './route.ts';
+import { createServices } from './service.ts';
+import { decideClaims, keepVerdicts, type Verdicts } from './shadow.ts';
+import type { Graph, ParentNode } from './types.ts';
+
+export type GraphBuilder = (snapshot: Snapshot, settings: Settings) => Graph;
+
+/** What a snapshot means. The same arguments give an equal graph. */
+export const buildGraph: GraphBuilder = (snapshot, settings) => createGraphBuilder()(snapshot, settings);
+
+/**
+ * The same for snapshots that follow one another: a step runs again only when objects of the kinds that it looks at have changed, and a
+ * node whose ingredients are the same is kept. An endpoint that comes or goes costs one pass over slices and routes.
+ */
+export function createGraphBuilder(): GraphBuilder {
+  const objectsOf = createIntents();
+  const grantsOf = lastCall(indexGrants);
+  const ownershipOf = lastCall(buildOwnership);
+  const classesOf = lastCall(
+    (
+      classes: Objects<'GatewayClass'>,
+      configs: Objects<'GatewayClassConfig'>,
+      secrets: Objects<'Secret'>,
+      crds: Objects<'CustomResourceDefinition'>,
+      settings: Settings,
+    ) => buildClasses({ classes, configs, secrets, crds }, settings),
+  );
+  const gatewaysOf = createGateways();
+  const topologyOf = lastCall(buildTopology);
+  const routesOf = lastCall((http: ReadonlyMap<Key, HTTPRoute>, grpc: ReadonlyMap<Key, GRPCRoute>) =>
+    byAge<Route>([...http.values(), ...grpc.values()]),
+  );
+  const attach = createAttacher();
+  const servicesOf = lastCall(createServices());
+  const buildRoute = createRouteBuilder();
+
+  return (snapshot, settings) => {
+    const objects = objectsOf(snapshot);
+    const grants = grantsOf(objects.ReferenceGrant);
+    const ownership = ownershipOf(settings.ownership, objects.Namespace);
+    const { classes, configs, tunnels } = classesOf(
+      objects.GatewayClass,
+      objects.GatewayClassConfig,
+      objects.Secret,
+      objects.CustomResourceDefinition,
+      settings,
+    );
+    const gateways = gatewaysOf(objects, classes, grants, ownership);
+    const tunnelProtocol = settings.tunnelProtocol === 'quic' ? 'quic' : 'http2';
+    const topology = topologyOf(gateways, ownership, objects.Namespace, tunnelProtocol);
+    const attached = attach(routesOf(objects.HTTPRoute, objects.GRPCRoute), topology);
+    const services = servicesOf(objects.Service, objects.EndpointSlice, settings.allowLoopbackEndpoints);
+    const routes = attached.map(({ route, parents }) => buildRoute(route, parents, { grants, services }));
+    return { classes, configs, tunnels, gateways, routes, controllerName: settings.controllerName, tunnelProtocol };
+  };
+}
+
+type Objects<K extends KindName> = ReadonlyMap<Key, Kinds[K]>;
+
+/** Objects without regard to their status: our own writes come back as changes, and mean nothing. */
+function createIntents(): (snapshot: Snapshot) => Snapshot['objects'] {
+  const GatewayClass = createIntent<Kinds['GatewayClass']>();
+  const GatewayClassConfig = createIntent<Kinds['GatewayClassConfig']>();
+  const Gateway = createIntent<Kinds['Gateway']>();
+  const ListenerSet = createIntent<Kinds['ListenerSet']>();
+  const HTTPRoute = createIntent<Kinds['HTTPRoute']>();
+  const GRPCRoute = createIntent<Kinds['GRPCRoute']>();
+  return ({ objects }) => ({
+    ...objects,
+    GatewayClass: GatewayClass(objects.GatewayClass),
+    GatewayClassConfig: GatewayClassConfig(objects.GatewayClassConfig),
+    Gateway: Gateway(objects.Gateway),
+    ListenerSet: ListenerSet(objects.ListenerSet),
+    HTTPRoute: HTTPRoute(objects.HTTPRoute),
+    GRPCRoute: GRPCRoute(objects.GRPCRoute),
+  });
+}
+
+type GatewayArguments = Parameters<typeof buildGateways>;
+
+function createGateways(): (
+  objects: Snapshot['objects'],
+  ...rest: [GatewayArguments[1], GatewayArguments[2], GatewayArguments[3]]
+) => ReturnType<typeof buildGateways> {
+  const objectsOf = lastCall(
+    (
+      gateways: Objects<'Gateway'>,
+      listenerSets: Objects<'ListenerSet'>,
+      namespaces: ReadonlyMap<Key, Namespace>,
+      secrets: Objects<'Secret'>,
+    ) => ({
+      gateways,
+      listenerSets,
+      namespaces,
+      secrets,
+    }),
+  );
+  const build = lastCall(buildGateways);
+  return (objects, ...rest) => build(objectsOf(objects.Gateway, objects.ListenerSet, objects.Namespace, objects.Secret), ...rest);
+}
+
+interface AttachedRoute {
+  readonly route: Route;
+  readonly parents: readonly ParentNode[];
+}
+
+/** Binds routes to listeners one by one, then settles hostnames that several namespaces claim, which takes all of them. */
+function createAttacher(): (routes: readonly Route[], topology: Topology) => readonly AttachedRoute[] {
+  const bind = lastFor((route: Route, topology: Topology) => bindRoute(route, topology));
+  const parentsOf = lastFor((bindings: readonly ParentBinding[], verdicts: Verdicts, namespace: string) =>
+    buildParents(namespace, bindings, verdicts),
+  );
+  let verdicts: Verdicts = new Map();
+  return lastCall((routes: readonly Route[], topology: Topology) => {
+    const bound = routes
+      .map((route) => ({ route, namespace: route.metadata.namespace ?? '', parents: bind(route, topology) }))
+      .filter(({ parents }) => parents.length > 0);
+    verdicts = keepVerdicts(verdicts, decideClaims(bound, topology.ownership));
+    return bound.map(({ route, namespace, parents }) => ({ route, parents: parentsOf(parents, verdicts, namespace) }));
+  });
+}

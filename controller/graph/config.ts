@@ -1,0 +1,117 @@
+// GatewayClassConfig: its Secret, and which tunnel of which account it means.
+import * as cause from '../api/cause-class.ts';
+import { joinMessages, type Cause } from '../api/condition.ts';
+import type { Secret } from '../api/core.ts';
+import type { GatewayClassConfig } from '../api/own.ts';
+import { keyOf, type Key } from '../api/ref.ts';
+import type { Settings } from '../api/settings.ts';
+import { ACCOUNT_ID, decodeToken, secretValue, type TunnelToken } from './token.ts';
+import type { ConfigNode, TunnelIdentity } from './types.ts';
+
+export const TOKEN_KEY = 'tunnel-token';
+const ACCOUNT_KEY = 'account-id';
+
+export function credentialsKey(config: GatewayClassConfig, settings: Settings): Key {
+  const ref = config.spec.cloudflareCredentialsSecretRef;
+  return keyOf(ref.namespace || settings.controllerNamespace, ref.name);
+}
+
+type Connector =
+  | { readonly kind: 'unset' }
+  | { readonly kind: 'absent'; readonly secret: Key }
+  | { readonly kind: 'unreadable'; readonly cause: Cause }
+  | { readonly kind: 'read'; readonly secret: Key; readonly token: TunnelToken };
+
+/** The connector token that the controller was told to read: what the proxies are connected to, hence the first source. */
+function readConnector(secrets: ReadonlyMap<Key, Secret>, settings: Settings): Connector {
+  const key = settings.tokenSecret;
+  if (key === null) return { kind: 'unset' };
+  const secret = secrets.get(key);
+  if (secret === undefined) return { kind: 'absent', secret: key };
+  const value = secretValue(secret, TOKEN_KEY);
+  if (value === undefined || value === '') return { kind: 'unreadable', cause: cause.tokenKeyMissing(key) };
+  const token = value === null ? { problem: 'it is not text' } : decodeToken(value);
+  if ('problem' in token) return { kind: 'unreadable', cause: cause.tokenInvalid(key, token.problem) };
+  return { kind: 'read', secret: key, token };
+}
+
+interface Credentials {
+  readonly apiToken: string | null;
+  readonly accountId: string | null;
+  readonly missing: Cause | null;
+  readonly malformed: Cause | null;
+}
+
+function readCredentials(config: GatewayClassConfig, secrets: ReadonlyMap<Key, Secret>, settings: Settings): Credentials {
+  const name = credentialsKey(config, settings);
+  const key = config.spec.cloudflareCredentialsSecretRef.key || 'api-token';
+  const secret = secrets.get(name);
+  if (secret === undefined) return { apiToken: null, accountId: null, missing: cause.secretNotFound(name, key), malformed: null };
+
+  const account = secretValue(secret, ACCOUNT_KEY) ?? '';
+  const accountId = ACCOUNT_ID.test(account) ? account : null;
+  const malformed = account !== '' && accountId === null ? cause.secretAccountInvalid(name) : null;
+
+  const token = secretValue(secret, key);
+  if (token === undefined) return { apiToken: null, accountId, missing: cause.secretKeyMissing(name, key), malformed };
+  if (token === null) return { apiToken: null, accountId, missing: cause.secretKeyNotText(name, key), malformed };
+  if (token === '') return { apiToken: null, accountId, missing: cause.secretKeyEmpty(name, key), malformed };
+  return { apiToken: token, accountId, missing: null, malformed };
+}
+
+interface Identification {
+  readonly identity: TunnelIdentity | null;
+  readonly problems: readonly Cause[];
+}
+
+/** Tunnel and account: the connector token where it can be read, else what is configured. Contradictions are reported, never resolved by guessing. */
+function identify(config: GatewayClassConfig, fromSecret: string | null, connector: Connector): Identification {
+  const tunnelId = config.spec.tunnelID?.toLowerCase();
+  const accountId = config.spec.accountId || null;
+  if (tunnelId === undefined && !config.spec.deriveFromToken) return { identity: null, problems: [cause.tunnelIdMissing()] };
+
+  if (connector.kind === 'read') return compareWithToken(tunnelId, accountId, fromSecret, connector);
+
+  const configured = tunnelId === undefined ? null : { tunnelId, accountId: accountId ?? fromSecret };
+  if (connector.kind === 'unreadable') return { identity: configured, problems: [connector.cause] };
+  if (configured !== null) return { identity: configured, problems: [] };
+  const problem = connector.kind === 'absent' ? cause.tokenSecretNotFound(connector.secret) : cause.deriveWithoutTokenSecret();
+  return { identity: null, problems: [problem] };
+}
+
+function compareWithToken(
+  tunnelId: string | undefined,
+  accountId: string | null,
+  fromSecret: string | null,
+  { secret, token }: Connector & { readonly kind: 'read' },
+): Identification {
+  const problems: Cause[] = [];
+  if (tunnelId !== undefined && tunnelId !== token.tunnelId) problems.push(cause.tunnelContradiction(tunnelId, secret, token.tunnelId));
+  if (accountId !== null && accountId !== token.accountId) {
+    problems.push(cause.accountContradiction('spec.accountId', accountId, secret, token.accountId));
+  } else if (accountId === null && fromSecret !== null && fromSecret !== token.accountId) {
+    const field = 'key account-id of the Secret in spec.cloudflareCredentialsSecretRef';
+    problems.push(cause.accountContradiction(field, fromSecret, secret, token.accountId));
+  }
+  return { identity: problems.length === 0 ? { tunnelId: token.tunnelId, accountId: token.accountId } : null, problems };
+}
+
+export const combine = (causes: readonly (Cause | null)[]): Cause | null => {
+  const [first, ...rest] = causes.filter((entry) => entry !== null);
+  if (first === undefined) return null;
+  return { reason: first.reason, message: joinMessages([first.message, ...rest.map(({ message }) => message)]) };
+};
+
+export function buildConfig(config: GatewayClassConfig, secrets: ReadonlyMap<Key, Secret>, settings: Settings): ConfigNode {
+  const credentials = readCredentials(config, secrets, settings);
+  const { identity, problems } = identify(config, credentials.accountId, readConnector(secrets, settings));
+  return {
+    object: config,
+    secrets: credentials.missing,
+    problem: combine([credentials.missing, credentials.malformed, ...problems]),
+    identity,
+    apiToken: credentials.apiToken,
+    policy: config.spec.configPolicy ?? 'Exclusive',
+    certificates: config.spec.edge?.certificates ?? 'Require',
+  };
+}

@@ -1,0 +1,155 @@
+// Gateways of our classes: parameters, addresses, listeners and the ListenerSets that belong to them.
+import * as cause from '../api/cause-listener.ts';
+import { Reason, type Cause } from '../api/condition.ts';
+import type { Namespace, Secret } from '../api/core.ts';
+import { GATEWAY_GROUP, type Gateway, type ListenerSet } from '../api/gateway.ts';
+import { OWN_GROUP } from '../api/own.ts';
+import { keyOf, type Key } from '../api/ref.ts';
+import { Claims } from './conflict.ts';
+import type { Grants } from './grant.ts';
+import { buildListener, type ListenerContext } from './listener.ts';
+import { admits, namespaceRule } from './namespaces.ts';
+import { byAge } from './order.ts';
+import type { Ownership } from './ownership.ts';
+import type { ClassNode, GatewayNode, ListenerNode, ListenerSetNode } from './types.ts';
+
+export interface GatewayObjects {
+  readonly gateways: ReadonlyMap<Key, Gateway>;
+  readonly listenerSets: ReadonlyMap<Key, ListenerSet>;
+  readonly namespaces: ReadonlyMap<Key, Namespace>;
+  readonly secrets: ReadonlyMap<Key, Secret>;
+}
+
+/** The Gateway that a ListenerSet belongs to, or null when it names something else. */
+export function parentGateway(set: ListenerSet): Key | null {
+  const ref = set.spec.parentRef;
+  if ((ref.group ?? GATEWAY_GROUP) !== GATEWAY_GROUP || (ref.kind ?? 'Gateway') !== 'Gateway') return null;
+  return keyOf(ref.namespace ?? set.metadata.namespace, ref.name);
+}
+
+function groupSets(objects: ReadonlyMap<Key, ListenerSet>): ReadonlyMap<Key, readonly ListenerSet[]> {
+  const groups = new Map<Key, ListenerSet[]>();
+  for (const set of byAge(objects.values())) {
+    const key = parentGateway(set);
+    if (key === null) continue;
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [set]);
+    else group.push(set);
+  }
+  return groups;
+}
+
+export function buildGateways(
+  objects: GatewayObjects,
+  classes: readonly ClassNode[],
+  grants: Grants,
+  ownership: Ownership,
+): readonly GatewayNode[] {
+  const byName = new Map(classes.map((node) => [node.object.metadata.name, node]));
+  const sets = groupSets(objects.listenerSets);
+  return byAge(objects.gateways.values()).flatMap((gateway) => {
+    const node = byName.get(gateway.spec.gatewayClassName);
+    if (node === undefined) return [];
+    const context: ListenerContext = {
+      grants,
+      secrets: objects.secrets,
+      ownership,
+      certificates: node.config?.certificates ?? 'Require',
+      validatesClients: clientValidation(gateway),
+    };
+    const key = keyOf(gateway.metadata.namespace, gateway.metadata.name);
+    return [buildGateway(gateway, node, sets.get(key) ?? [], { context, namespaces: objects.namespaces })];
+  });
+}
+
+interface Surroundings {
+  readonly context: ListenerContext;
+  readonly namespaces: ReadonlyMap<Key, Namespace>;
+}
+
+function buildGateway(object: Gateway, node: ClassNode, sets: readonly ListenerSet[], around: Surroundings): GatewayNode {
+  const key = keyOf(object.metadata.namespace, object.metadata.name);
+  const parameters = checkParameters(object);
+  const identity = parameters === null ? (node.config?.identity ?? null) : null;
+  const host = identity === null ? null : `${identity.tunnelId}.cfargotunnel.com`;
+  const addresses = grantAddresses(object, host);
+  const unservable = parameters ?? addresses.unsupported;
+  const classProblem = node.problem === null ? null : cause.classNotAccepted(node.object.metadata.name, node.problem);
+
+  const claims = new Claims();
+  const owner = { kind: 'Gateway', namespace: object.metadata.namespace ?? '', name: object.metadata.name } as const;
+  const listeners = (object.spec.listeners ?? []).map((spec) => settle(buildListener(spec, owner, around.context), claims));
+  return {
+    object,
+    key,
+    class: node,
+    problem: classProblem ?? unservable,
+    // A class whose API token is missing keeps serving: the proxies do not need it, and an outage would help nobody.
+    tunnelId: unservable === null ? (identity?.tunnelId ?? null) : null,
+    addresses: addresses.granted,
+    addressProblem: addresses.unusable,
+    references: object.spec.tls?.backend?.clientCertificateRef === undefined ? null : cause.backendClientCertificateUnavailable(),
+    listeners,
+    sets: sets.map((set) => buildListenerSet(set, object, claims, around)),
+  };
+}
+
+/** A listener whose hostname belongs to somebody else must not keep its rightful owner out. */
+const settle = (listener: ListenerNode, claims: Claims): ListenerNode =>
+  claims.claim(listener, listener.refused?.reason !== Reason.HostnameNotPermitted);
+
+function buildListenerSet(object: ListenerSet, gateway: Gateway, claims: Claims, { context, namespaces }: Surroundings): ListenerSetNode {
+  const namespace = object.metadata.namespace ?? '';
+  const owner = { kind: 'ListenerSet', namespace, name: object.metadata.name } as const;
+  const refused = checkAllowed(gateway, namespace, namespaces);
+  const listeners = object.spec.listeners.map((spec) => {
+    const listener = buildListener(spec, owner, context);
+    return refused === null ? settle(listener, claims) : { ...listener, refused, unusable: refused, permissive: false };
+  });
+  return { object, key: keyOf(namespace, object.metadata.name), refused, listeners };
+}
+
+function checkAllowed(gateway: Gateway, namespace: string, namespaces: ReadonlyMap<Key, Namespace>): Cause | null {
+  const { rule, problem } = namespaceRule(gateway.spec.allowedListeners?.namespaces, 'None', 'spec.allowedListeners.namespaces');
+  const own = gateway.metadata.namespace ?? '';
+  const name = keyOf(own, gateway.metadata.name);
+  if (problem !== null) return cause.setNotAllowedBySelector(name, problem);
+  return admits(rule, own, namespace, namespaces) ? null : cause.setNotAllowed(name);
+}
+
+function checkParameters(gateway: Gateway): Cause | null {
+  const ref = gateway.spec.infrastructure?.parametersRef;
+  if (ref === undefined) return null;
+  if (ref.group === OWN_GROUP && ref.kind === 'GatewayConfig') return cause.dedicatedPlaneUnavailable(ref.name);
+  return cause.gatewayParametersKind(ref.group, ref.kind);
+}
+
+interface Addresses {
+  readonly granted: readonly string[];
+  readonly unsupported: Cause | null;
+  readonly unusable: Cause | null;
+}
+
+/** Without a wish, the tunnel's name; with wishes, those that can be granted. A Hostname without value leaves the choice to us. */
+function grantAddresses(gateway: Gateway, host: string | null): Addresses {
+  const wishes = gateway.spec.addresses ?? [];
+  if (wishes.length === 0) return { granted: host === null ? [] : [host], unsupported: null, unusable: null };
+  const granted = new Set<string>();
+  let unsupported: Cause | null = null;
+  let unusable: Cause | null = null;
+  for (const [index, { type = 'IPAddress', value = '' }] of wishes.entries()) {
+    if (type !== 'Hostname') unsupported ??= cause.addressTypeUnsupported(index, type);
+    else if (host !== null && (value === '' || value.toLowerCase() === host)) granted.add(host);
+    else unusable ??= cause.addressNotUsable(index, value, host);
+  }
+  return { granted: [...granted], unsupported, unusable };
+}
+
+/** Settings for a port replace the default ones as a whole (GEP-3567). */
+function clientValidation(gateway: Gateway): (port: number) => boolean {
+  const frontend = gateway.spec.tls?.frontend;
+  return (port) => {
+    const own = frontend?.perPort?.find((entry) => entry.port === port);
+    return (own === undefined ? frontend?.default?.validation : own.tls?.validation) !== undefined;
+  };
+}

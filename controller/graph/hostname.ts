@@ -1,0 +1,41 @@
+// Hostnames as listeners and routes write them: exact, `*.suffix`, or empty for every host. No Kubernetes words here.
+//
+// All functions expect what `normalise` returns.
+import { compareText } from '../api/ref.ts';
+
+/** Names compare without regard to case (RFC 4343). */
+export const normalise = (hostname: string | undefined): string => (hostname ?? '').toLowerCase();
+
+export const isWildcard = (hostname: string): boolean => hostname.startsWith('*.');
+
+/**
+ * Whether everything that `inner` stands for is covered by the wildcard `outer`. A wildcard stands for one label or more, never for its
+ * own suffix: `*.example.com` covers `a.b.example.com` and `*.a.example.com`, not `example.com`.
+ */
+const covers = (outer: string, inner: string): boolean =>
+  isWildcard(outer) && inner.length > outer.length - 1 && inner.endsWith(outer.slice(1));
+
+/** The hosts that both stand for, or null when there are none. Two patterns either nest or are disjoint, so this is always one of them. */
+export function intersect(a: string, b: string): string | null {
+  if (a === '' || a === b) return b;
+  if (b === '') return a;
+  if (covers(a, b)) return b;
+  if (covers(b, a)) return a;
+  return null;
+}
+
+/** Exact names first, then wildcards with the longest suffix first, then by text: the first pattern that fits a host is the most specific. */
+export function compareSpecificity(a: string, b: string): number {
+  const wildA = isWildcard(a);
+  const wildB = isWildcard(b);
+  if (wildA !== wildB) return wildA ? 1 : -1;
+  if (wildA && a.length !== b.length) return b.length - a.length;
+  return compareText(a, b);
+}
+
+/** Whether `hostname` is `domain` or lies below it; a wildcard is judged by its suffix. An empty domain owns nothing. */
+export function isWithin(hostname: string, domain: string): boolean {
+  if (domain === '') return false;
+  const bare = isWildcard(hostname) ? hostname.slice(2) : hostname;
+  return bare === domain || bare.endsWith(`.${domain}`);
+}

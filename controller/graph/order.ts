@@ -1,0 +1,19 @@
+// Who comes first: older, then alphabetically by namespace/name. The tie-break of the specification wherever objects compete.
+import type { KubeObject } from '../api/core.ts';
+import { compareText, keyOf } from '../api/ref.ts';
+
+/**
+ * Timestamps of the API server have one form (RFC 3339, UTC, seconds), so that text order is time order. One that is missing counts as the
+ * youngest, here as in the proxy: what has no age must not win over what has.
+ */
+const created = (object: KubeObject): string => object.metadata.creationTimestamp ?? '9999';
+
+export function compareAge(a: KubeObject, b: KubeObject): number {
+  return (
+    compareText(created(a), created(b)) ||
+    compareText(keyOf(a.metadata.namespace, a.metadata.name), keyOf(b.metadata.namespace, b.metadata.name)) ||
+    compareText(a.kind, b.kind)
+  );
+}
+
+export const byAge = <T extends KubeObject>(objects: Iterable<T>): readonly T[] => [...objects].sort(compareAge);

@@ -1,0 +1,106 @@
+// A route with its parents, rules and backends put together: the shape common to both kinds.
+import * as cause from '../api/cause-route.ts';
+import type { Cause } from '../api/condition.ts';
+import type { Route } from '../api/gateway.ts';
+import { keyOf, type Key } from '../api/ref.ts';
+import type { RuleConfig } from '#proxy/config/schema.ts';
+import type { ParentBinding } from './attach.ts';
+import { resolveRef, serviceKey, type RefContext } from './backend.ts';
+import { combine } from './config.ts';
+import type { Grants } from './grant.ts';
+import { draftGrpcRules } from './grpc-route.ts';
+import { draftHttpRules } from './http-route.ts';
+import { outlineRoute, type RouteOutline } from './rule.ts';
+import type { ServiceNode, Services } from './service.ts';
+import { settleClaims, type Loss, type Verdicts } from './shadow.ts';
+import type { Attachment, BackendNode, ParentNode, RouteNode } from './types.ts';
+
+export const outlineOf = (route: Route): RouteOutline =>
+  outlineRoute(route, route.kind === 'GRPCRoute' ? draftGrpcRules(route) : draftHttpRules(route));
+
+/** Parents after hostnames were settled between namespaces. */
+export function buildParents(namespace: string, bindings: readonly ParentBinding[], verdicts: Verdicts): readonly ParentNode[] {
+  return bindings.map(({ ref, gateway, refused, matches }) => {
+    const attachments: Attachment[] = [];
+    const losses: Loss[] = [];
+    for (const match of matches) {
+      const { tunnelId } = gateway;
+      if (tunnelId === null || match.listener.unusable !== null) continue;
+      const settled = settleClaims(verdicts, { namespace, tunnelId }, match);
+      losses.push(...settled.losses);
+      if (settled.kept !== null) attachments.push({ listener: match.listener, tunnelId, hostnames: settled.kept });
+    }
+    return { ref, gateway, refused, listeners: matches.map(({ listener }) => listener), attachments, shadowed: shadowed(losses) };
+  });
+}
+
+function shadowed(losses: readonly Loss[]): Cause | null {
+  if (losses.length === 0) return null;
+  return cause.hostnamesShadowed(
+    [...new Set(losses.map(({ hostname }) => hostname))].sort(),
+    [...new Set(losses.flatMap(({ owners }) => owners))].sort(),
+  );
+}
+
+export interface References {
+  readonly grants: Grants;
+  readonly services: Services;
+}
+
+/** What a node was made of; as long as all of it is the same, so is the node. */
+interface Ingredients {
+  readonly parents: readonly ParentNode[];
+  readonly grants: Grants;
+  readonly services: readonly (ServiceNode | undefined)[];
+}
+
+/** Builds nodes; the previous node of a route is returned again when nothing that it was made of has changed. */
+export function createRouteBuilder(): (route: Route, parents: readonly ParentNode[], references: References) => RouteNode {
+  const outlines = new WeakMap<Route, { readonly outline: RouteOutline; readonly keys: readonly Key[] }>();
+  const nodes = new WeakMap<Route, { readonly node: RouteNode; readonly from: Ingredients }>();
+  return (route, parents, { grants, services }) => {
+    const namespace = route.metadata.namespace ?? '';
+    let own = outlines.get(route);
+    if (own === undefined) {
+      const outline = outlineOf(route);
+      const backends = outline.rules.flatMap((rule) => rule.backends);
+      own = { outline, keys: [...new Set(backends.map((backend) => serviceKey(backend, namespace)).filter((key) => key !== null))] };
+      outlines.set(route, own);
+    }
+    const known = nodes.get(route);
+    if (known !== undefined && known.from.parents === parents && known.from.grants === grants) {
+      const { services: before } = known.from;
+      if (own.keys.every((key, index) => services.get(key) === before[index])) return known.node;
+    }
+    const node = buildRoute(route, parents, own.outline, { kind: route.kind, namespace, grants, services });
+    nodes.set(route, { node, from: { parents, grants, services: own.keys.map((key) => services.get(key)) } });
+    return node;
+  };
+}
+
+function buildRoute(route: Route, parents: readonly ParentNode[], outline: RouteOutline, context: RefContext): RouteNode {
+  const rules: RuleConfig[] = [];
+  const backends = new Map<string, BackendNode>();
+  const problems: Cause[] = [];
+  for (const { config, backends: refs } of outline.rules) {
+    const resolved = refs.map((ref) => resolveRef(ref, context));
+    problems.push(...resolved.map(({ problem }) => problem).filter((problem) => problem !== null));
+    if (config === null) continue;
+    if (config.error !== undefined) {
+      rules.push(config);
+      continue;
+    }
+    rules.push({ ...config, backends: resolved.map(({ share }) => share) });
+    for (const { backend } of resolved) if (backend !== null) backends.set(backend.config.id, backend);
+  }
+  return {
+    object: route,
+    id: `${route.kind}/${keyOf(route.metadata.namespace, route.metadata.name)}`,
+    parents,
+    rules,
+    backends: [...backends.values()],
+    unservable: outline.unservable,
+    partial: outline.partial,
+    references: combine(problems),
+  };
+}

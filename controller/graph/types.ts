@@ -1,0 +1,167 @@
+// The graph: what the snapshot means. Nodes hold their objects, what was worked out about them, and what is wrong with them.
+//
+// Nothing here is ever changed after it was built, and a node whose inputs did not change is the same object in the next graph, so that
+// the output stages memoise by identity.
+import type { Cause, Finding } from '../api/condition.ts';
+import type { Gateway, GatewayClass, Listener, ListenerSet, ParentReference, Route } from '../api/gateway.ts';
+import type { GatewayClassConfig } from '../api/own.ts';
+import type { Key } from '../api/ref.ts';
+import type { BackendConfig, RuleConfig } from '#proxy/config/schema.ts';
+import type { Requirement } from './selector.ts';
+
+export interface TunnelIdentity {
+  /** Lower-case UUID. */
+  readonly tunnelId: string;
+  /** Null: the only account that the API token can see. */
+  readonly accountId: string | null;
+}
+
+export type ConfigPolicy = 'Exclusive' | 'Merge' | 'Observe';
+
+export interface ConfigNode {
+  readonly object: GatewayClassConfig;
+  /** Why the API token cannot be read. */
+  readonly secrets: Cause | null;
+  /** Everything that is wrong, the Secret included. */
+  readonly problem: Cause | null;
+  /** Null when unknown or contradictory. Known even without an API token: the proxies do not need one. */
+  readonly identity: TunnelIdentity | null;
+  /** Secret value. */
+  readonly apiToken: string | null;
+  readonly policy: ConfigPolicy;
+  readonly certificates: 'Require' | 'Ignore';
+}
+
+export interface ClassNode {
+  readonly object: GatewayClass;
+  readonly config: ConfigNode | null;
+  /** Why it is not accepted. */
+  readonly problem: Cause | null;
+  /** What is said about the installed Gateway API CRDs, if they could be looked at. */
+  readonly bundle: Finding | null;
+}
+
+export interface TunnelNode {
+  readonly id: string;
+  readonly accountId: string | null;
+  /** Secret value; null while no configuration of this tunnel is valid: then its document is left alone. */
+  readonly apiToken: string | null;
+  readonly policy: ConfigPolicy;
+  /** GatewayClassConfigs, oldest first. */
+  readonly configs: readonly string[];
+}
+
+/** Which namespaces something admits; `Same` is relative to the namespace of the object that says so. */
+export type NamespaceRule =
+  | { readonly from: 'All' | 'None' | 'Same' }
+  | { readonly from: 'Selector'; readonly requirements: readonly Requirement[] };
+
+export interface RouteKind {
+  readonly group: string;
+  readonly kind: string;
+}
+
+export interface ListenerNode {
+  /** `Gateway/namespace/name/listener` or `ListenerSet/namespace/name/listener`. */
+  readonly id: string;
+  readonly spec: Listener;
+  /** Namespace of the object that the listener is written in. */
+  readonly namespace: string;
+  /** Lower case; empty for every host. */
+  readonly hostname: string;
+  readonly supportedKinds: readonly RouteKind[];
+  readonly namespaces: NamespaceRule;
+  /** A more important listener holds the same place. Reason HostnameConflict or ProtocolConflict. */
+  readonly conflict: Cause | null;
+  /** Why it is not accepted, conflicts apart. */
+  readonly refused: Cause | null;
+  /** What is wrong with its certificateRefs and route kinds. */
+  readonly references: Cause | null;
+  /** Why it is not part of the data plane; null means that it serves. */
+  readonly unusable: Cause | null;
+  /** Accepts routes of every namespace for every host, which is worth a warning. */
+  readonly permissive: boolean;
+}
+
+export interface ListenerSetNode {
+  readonly object: ListenerSet;
+  readonly key: Key;
+  /** The Gateway does not allow this set. */
+  readonly refused: Cause | null;
+  /** In the order of the spec; those of a refused set take part in nothing. */
+  readonly listeners: readonly ListenerNode[];
+}
+
+export interface GatewayNode {
+  readonly object: Gateway;
+  readonly key: Key;
+  readonly class: ClassNode;
+  /** Why it is not accepted, listeners apart. */
+  readonly problem: Cause | null;
+  /** The tunnel by which it is served; null when it is not. */
+  readonly tunnelId: string | null;
+  /** Host names to publish. */
+  readonly addresses: readonly string[];
+  /** A requested address that cannot be had although its type is supported. */
+  readonly addressProblem: Cause | null;
+  readonly references: Cause | null;
+  readonly listeners: readonly ListenerNode[];
+  /** Oldest first. */
+  readonly sets: readonly ListenerSetNode[];
+}
+
+/** A route on a listener. */
+export interface Attachment {
+  readonly listener: ListenerNode;
+  readonly tunnelId: string;
+  /** The route's hostnames as far as the listener has them too; empty when the route names none. */
+  readonly hostnames: readonly string[];
+}
+
+export interface ParentNode {
+  /** As the route declares it, with group and kind filled in. */
+  readonly ref: ParentReference;
+  readonly gateway: GatewayNode;
+  /** Why this parent does not accept the route. */
+  readonly refused: Cause | null;
+  /** Listeners that accepted it, counted in their attachedRoutes; includes those that are not usable. */
+  readonly listeners: readonly ListenerNode[];
+  /** What is served: usable listeners, without hostnames lost to another namespace. */
+  readonly attachments: readonly Attachment[];
+  /** Hostnames lost to a namespace with a better claim. */
+  readonly shadowed: Cause | null;
+}
+
+export interface RouteNode {
+  readonly object: Route;
+  /** `HTTPRoute/namespace/name` */
+  readonly id: string;
+  readonly parents: readonly ParentNode[];
+  readonly rules: readonly RuleConfig[];
+  readonly backends: readonly BackendNode[];
+  /** No rule can be carried out. */
+  readonly unservable: Cause | null;
+  /** Some rules or parts of them cannot be carried out. */
+  readonly partial: Cause | null;
+  /** What is wrong with references to backends. */
+  readonly references: Cause | null;
+}
+
+/** A port of a Service as the proxies see it. */
+export interface BackendNode {
+  readonly config: BackendConfig;
+  /** Endpoint addresses that were left out, each with what it is. */
+  readonly refused: readonly string[];
+}
+
+export interface Graph {
+  readonly classes: readonly ClassNode[];
+  readonly configs: readonly ConfigNode[];
+  readonly tunnels: readonly TunnelNode[];
+  /** Oldest first. */
+  readonly gateways: readonly GatewayNode[];
+  /** Those with a parent of ours, oldest first. */
+  readonly routes: readonly RouteNode[];
+  readonly controllerName: string;
+  readonly tunnelProtocol: 'http2' | 'quic';
+}

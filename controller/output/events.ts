@@ -1,0 +1,56 @@
+// Graph and facts → events: what people should notice even if they do not read statuses. The recorder drops repetitions.
+import { EventAction, EventReason } from '../api/condition.ts';
+import type { EventPlan, Facts } from '../api/plan.ts';
+import type { Graph, RouteNode, TunnelNode } from '../graph/types.ts';
+
+export function renderEvents(graph: Graph, facts: Facts): readonly EventPlan[] {
+  return [
+    ...graph.tunnels.flatMap((tunnel) => foreignRules(tunnel, facts)),
+    ...graph.routes.flatMap((route) => [...shadowed(route), ...grpc(route)]),
+  ];
+}
+
+const FATE: Readonly<Record<TunnelNode['policy'], string>> = {
+  Exclusive: 'they are removed, because spec.configPolicy is Exclusive; set it to Merge to keep such rules',
+  Merge: 'they are kept, because spec.configPolicy is Merge',
+  Observe: 'nothing is changed, because spec.configPolicy is Observe',
+};
+
+function foreignRules({ id, configs, policy }: TunnelNode, { tunnels }: Facts): readonly EventPlan[] {
+  const foreign = tunnels.get(id)?.foreignRules ?? [];
+  if (foreign.length === 0) return [];
+  return configs.map((name) => ({
+    ref: { kind: 'GatewayClassConfig', namespace: '', name },
+    type: policy === 'Exclusive' ? 'Warning' : 'Normal',
+    reason: EventReason.ForeignIngressRules,
+    action: EventAction.Sync,
+    message: `tunnel ${id} has ingress rules that are not from this controller (${foreign.join(', ')}): ${FATE[policy]}`,
+  }));
+}
+
+const refOf = ({ object: { kind, metadata } }: RouteNode): EventPlan['ref'] => ({
+  kind,
+  namespace: metadata.namespace ?? '',
+  name: metadata.name,
+});
+
+function shadowed(route: RouteNode): readonly EventPlan[] {
+  const messages = new Set(route.parents.flatMap(({ shadowed }) => (shadowed === null ? [] : [shadowed.message])));
+  return [...messages].map((message) => ({
+    ref: refOf(route),
+    type: 'Warning',
+    reason: EventReason.RouteShadowed,
+    action: EventAction.Sync,
+    message,
+  }));
+}
+
+/** The zone's switch for gRPC is off by default, and nobody can see it from here: without it the edge answers 403. */
+function grpc(route: RouteNode): readonly EventPlan[] {
+  const isServed = route.object.kind === 'GRPCRoute' && route.parents.some(({ attachments }) => attachments.length > 0);
+  if (!isServed) return [];
+  const message = 'gRPC must be switched on for the zone at Cloudflare (Network, gRPC), else the edge refuses calls with 403';
+  return [
+    { ref: refOf(route), type: 'Normal', reason: EventReason.GRPCEdgeProxyingRequired, action: EventAction.VerifyEdgeConfig, message },
+  ];
+}

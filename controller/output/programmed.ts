@@ -1,0 +1,49 @@
+// When a Gateway counts as programmed: its address is published, its rules are at Cloudflare, and the proxies have acknowledged them.
+import { ConditionType, isFalse, isTrue, Reason, type Finding } from '../api/condition.ts';
+import type { Gateway } from '../api/gateway.ts';
+import type { Facts } from '../api/plan.ts';
+import type { GatewayNode } from '../graph/types.ts';
+import { listenersOf, SHARED_PLANE } from './proxy-config.ts';
+
+const no = (reason: Reason, message: string): Finding => isFalse(ConditionType.Programmed, { reason, message });
+
+const yes = (): Finding =>
+  isTrue(ConditionType.Programmed, Reason.Programmed, 'the address is published and the proxies serve the Gateway');
+
+/**
+ * Once true it stays so through restarts, rollouts, slow proxies and outages of Cloudflare's API: none of them stops traffic. Losing the
+ * address or the last listener, a configuration that a proxy refuses, and proxies that nobody reaches do.
+ */
+export function gatewayProgrammed(node: GatewayNode, facts: Facts, stored: Gateway | undefined): Finding {
+  const impossible = unprogrammable(node);
+  if (impossible !== null) return impossible;
+  const plane = facts.planes.get(SHARED_PLANE);
+  if (plane?.state === 'Rejected') return no(Reason.Invalid, `a proxy refuses the configuration: ${plane.message}`);
+  if (plane?.state === 'Unreachable') return no(Reason.Pending, `no proxy answers: ${plane.message}`);
+  if (stored?.status?.conditions?.some(({ type, status }) => type === ConditionType.Programmed && status === 'True')) return yes();
+
+  const tunnel = facts.tunnels.get(node.tunnelId ?? '');
+  if (tunnel?.state !== 'Synced')
+    return no(Reason.Pending, `tunnel ${node.tunnelId}: ${tunnel?.message || 'its rules have not been compared yet'}`);
+  if (plane?.state !== 'Acknowledged' || plane.proxies === 0) {
+    return no(Reason.Pending, plane?.message || 'no proxy has acknowledged the configuration yet');
+  }
+  return yes();
+}
+
+/** What the Gateway itself lacks. */
+function unprogrammable(node: GatewayNode): Finding | null {
+  if (node.problem !== null) return no(Reason.Invalid, `the Gateway is not accepted: ${node.problem.message}`);
+  if (node.addressProblem !== null) return no(Reason.AddressNotUsable, node.addressProblem.message);
+  if (node.tunnelId === null || node.addresses.length === 0)
+    return no(Reason.AddressNotAssigned, 'the Gateway has no tunnel whose name could be its address');
+  const listeners = listenersOf(node);
+  if (listeners.some(({ unusable }) => unusable === null)) return null;
+  const [first] = listeners;
+  return no(
+    Reason.Invalid,
+    first === undefined
+      ? 'spec.listeners is empty: add a listener'
+      : `no listener can be used; ${first.spec.name}: ${first.unusable?.message}`,
+  );
+}

@@ -1,0 +1,43 @@
+// Status of a GatewayClassConfig: is it usable, and does the tunnel at Cloudflare have what it should?
+import { ConditionType, isFalse, isTrue, isUnknown, Reason, type Finding } from '../api/condition.ts';
+import type { Facts, StatusUpdate } from '../api/plan.ts';
+import { keyOf } from '../api/ref.ts';
+import type { ConfigNode, TunnelNode } from '../graph/types.ts';
+import { conditionsOf, updateOf } from './status-update.ts';
+
+export function renderConfigStatus(node: ConfigNode, tunnels: readonly TunnelNode[], facts: Facts): StatusUpdate {
+  const { object, problem, secrets } = node;
+  const tunnel = tunnels.find(({ configs }) => configs.includes(object.metadata.name));
+  const findings = [
+    problem === null
+      ? isTrue(ConditionType.Valid, Reason.Valid, 'all fields can be used')
+      : isFalse(ConditionType.Valid, { ...problem, reason: Reason.Invalid }),
+    secrets === null
+      ? isTrue(ConditionType.SecretsResolved, Reason.SecretsFound, 'the Cloudflare API token was found')
+      : isFalse(ConditionType.SecretsResolved, secrets),
+    ...(tunnel === undefined ? [] : [tunnelSynced(tunnel, facts)]),
+  ];
+  const ownTypes = [ConditionType.Valid, ConditionType.SecretsResolved, ConditionType.TunnelSynced];
+  return updateOf('GatewayClassConfig', object, { form: 'conditions', conditions: conditionsOf(object, findings), ownTypes });
+}
+
+function tunnelSynced({ id, apiToken, configs }: TunnelNode, facts: Facts): Finding {
+  if (apiToken === null) {
+    const names = configs.map((name) => keyOf('', name)).join(', ');
+    return isFalse(ConditionType.TunnelSynced, {
+      reason: Reason.Invalid,
+      message: `the ingress rules of tunnel ${id} are left as they are until GatewayClassConfig ${names} is valid`,
+    });
+  }
+  const fact = facts.tunnels.get(id);
+  if (fact === undefined || fact.state === 'Pending') {
+    return isUnknown(
+      ConditionType.TunnelSynced,
+      Reason.Pending,
+      fact?.message || `the ingress rules of tunnel ${id} have not been compared yet`,
+    );
+  }
+  if (fact.state === 'Synced') return isTrue(ConditionType.TunnelSynced, fact.reason, fact.message);
+  const foreign = fact.foreignRules.length === 0 ? '' : ` Rules that are not from this controller: ${fact.foreignRules.join(', ')}.`;
+  return isFalse(ConditionType.TunnelSynced, { reason: fact.reason, message: `${fact.message}${foreign}` });
+}

@@ -1,0 +1,55 @@
+// Graph and facts → the status of every object of ours.
+import { isFalse, isTrue, Reason, ConditionType } from '../api/condition.ts';
+import type { Route } from '../api/gateway.ts';
+import type { DesiredStatus, Facts, StatusUpdate } from '../api/plan.ts';
+import { keyOf } from '../api/ref.ts';
+import type { KindName, Snapshot } from '../api/snapshot.ts';
+import type { ClassNode, Graph } from '../graph/types.ts';
+import { renderConfigStatus } from './status-config.ts';
+import { countRoutes, renderGatewayStatuses } from './status-gateway.ts';
+import { renderRouteStatus } from './status-route.ts';
+import { conditionsOf, updateOf } from './status-update.ts';
+
+/**
+ * Statuses in a stable order. `snapshot` is the one that the graph was built from: from it comes what is stored now, to hold `Programmed`
+ * through restarts and to find entries of ours on routes that no longer concern us.
+ */
+export function renderStatuses(graph: Graph, facts: Facts, snapshot: Snapshot): readonly StatusUpdate[] {
+  const counts = countRoutes(graph.routes);
+  return [
+    ...graph.classes.map(renderClassStatus),
+    ...graph.configs.map((node) => renderConfigStatus(node, graph.tunnels, facts)),
+    ...graph.gateways.flatMap((node) => renderGatewayStatuses(node, counts, facts, snapshot.objects.Gateway.get(node.key))),
+    ...graph.routes.map((node) => renderRouteStatus(node, graph.controllerName, facts)),
+    ...renderFarewells(graph, snapshot),
+  ];
+}
+
+function renderClassStatus({ object, problem, bundle }: ClassNode): StatusUpdate {
+  const accepted =
+    problem === null
+      ? isTrue(ConditionType.Accepted, Reason.Accepted, 'the class is served by this controller')
+      : isFalse(ConditionType.Accepted, problem);
+  const conditions = conditionsOf(object, bundle === null ? [accepted] : [accepted, bundle]);
+  return updateOf('GatewayClass', object, {
+    form: 'conditions',
+    conditions,
+    ownTypes: [ConditionType.Accepted, ConditionType.SupportedVersion],
+  });
+}
+
+/** Routes that once referred to us and no longer do lose the entries that we wrote. */
+function renderFarewells({ routes, controllerName }: Graph, { objects }: Snapshot): readonly StatusUpdate[] {
+  const ours = new Set(routes.map(({ id }) => id));
+  const desired: DesiredStatus = { form: 'parents', controllerName, parents: [] };
+  const farewell = (kind: KindName & Route['kind'], route: Route): readonly StatusUpdate[] => {
+    if (!route.status?.parents?.some((parent) => parent.controllerName === controllerName)) return [];
+    return ours.has(`${kind}/${keyOf(route.metadata.namespace, route.metadata.name)}`)
+      ? []
+      : [updateOf(kind, route, desired)];
+  };
+  return [
+    ...[...objects.HTTPRoute.values()].flatMap((route) => farewell('HTTPRoute', route)),
+    ...[...objects.GRPCRoute.values()].flatMap((route) => farewell('GRPCRoute', route)),
+  ].sort((a, b) => (a.key < b.key ? -1 : 1));
+}
