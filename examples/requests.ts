@@ -74,12 +74,9 @@ const curl =
 /** The WebSocket message that comes back. */
 function echo(visitor: Visitor, host: string, text: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    const socket = new WebSocket(`wss://${visitor.ip}:${visitor.httpsPort}/`, {
-      servername: host,
-      ca: visitor.ca,
-      headers: { host: `${host}:${visitor.httpsPort}` },
-      handshakeTimeout: TIMEOUT_MS,
-    });
+    const agent = new https.Agent({ servername: host, ca: visitor.ca });
+    const headers = { host: `${host}:${visitor.httpsPort}` };
+    const socket = new WebSocket(`wss://${visitor.ip}:${visitor.httpsPort}/`, { agent, headers, handshakeTimeout: TIMEOUT_MS });
     socket.on('error', reject);
     socket.on('open', () => socket.send(text));
     socket.on('message', (data) => {

@@ -1,5 +1,6 @@
 // Composition of the proxy: config API → table → data plane, and the connectors beside it. No logic of its own beyond the order of steps.
 import { setImmediate as pause } from 'node:timers/promises';
+import { pino } from 'pino';
 import { startConfigApi } from './config/api.ts';
 import { LastGood } from './config/last-good.ts';
 import { ConfigReceiver } from './config/receiver.ts';
@@ -13,6 +14,7 @@ import type { WantedTunnel } from './connector/set.ts';
 import { TokenFile } from './connector/token-file.ts';
 import { decodeToken } from './connector/token.ts';
 import { DataPlane } from './data-plane.ts';
+import { AccessLog } from './observe/access-log.ts';
 import { MetricsPage } from './metrics-page.ts';
 import type { ProxySettings } from './settings.ts';
 import { compileSteps } from './table/compile.ts';
@@ -209,6 +211,12 @@ class ProxyApp implements Proxy {
       ...(this.#appliedAt === '' ? {} : { appliedAt: this.#appliedAt }),
     };
   }
+}
+
+/** Lines go to stdout, some kilobytes at a time. */
+function createAccessLog({ samplingRate, stripQuery }: ProxySettings['accessLog']): AccessLog {
+  const sink = pino.destination({ fd: 1, minLength: 16_384, sync: false });
+  return new AccessLog({ sink, sampleRate: samplingRate, omitQuery: stripQuery, random: Math.random, now: Date.now });
 }
 
 /** Compiles between requests, so that none waits for the whole table. */
