@@ -7,6 +7,10 @@ export const classConfig: Values = {
   cloudflareCredentialsSecretRef: { name: 'cloudflare' },
 };
 
+const spread = [
+  { maxSkew: 1, topologyKey: 'kubernetes.io/hostname', whenUnsatisfiable: 'ScheduleAnyway', labelSelector: { matchLabels: { a: 'b' } } },
+];
+
 /** Everything that can be switched on, and every list and map with something in it. */
 export const everything: Values = {
   gatewayClassConfig: {
@@ -32,7 +36,7 @@ export const everything: Values = {
   nodeSelector: { 'kubernetes.io/os': 'linux' },
   tolerations: [{ key: 'edge', operator: 'Exists' }],
   affinity: { nodeAffinity: {} },
-  topologySpreadConstraints: [{ maxSkew: 1, topologyKey: 'kubernetes.io/hostname', whenUnsatisfiable: 'ScheduleAnyway' }],
+  topologySpreadConstraints: spread,
   priorityClassName: 'system-cluster-critical',
   dnsPolicy: 'None',
   dnsConfig: { nameservers: ['10.0.0.10'], searches: ['svc.cozy.local'], options: [{ name: 'ndots', value: '2' }] },
@@ -65,7 +69,7 @@ export const everything: Values = {
     nodeSelector: { 'kubernetes.io/os': 'linux' },
     tolerations: [{ key: 'edge', operator: 'Exists' }],
     affinity: { nodeAffinity: {} },
-    topologySpreadConstraints: [{ maxSkew: 1, topologyKey: 'kubernetes.io/hostname', whenUnsatisfiable: 'ScheduleAnyway' }],
+    topologySpreadConstraints: spread,
     priorityClassName: 'system-cluster-critical',
     podAnnotations: { 'example.com/note': 'proxy' },
     podLabels: { 'example.com/team': 'edge' },
