@@ -39,7 +39,7 @@ export class Ages {
 
   /** True when an earlier run has seen objects, other than the CRD that is always there. */
   get hasMemories(): boolean {
-    return this.#records.keys().some((id) => !id.startsWith('CustomResourceDefinition/'));
+    return [...this.#records.keys()].some((id) => !id.startsWith('CustomResourceDefinition/'));
   }
 
   /**

@@ -88,7 +88,7 @@ class Copier {
   #copyMapping(mapping: Readonly<Record<string, unknown>>, path: readonly (string | number)[]): unknown {
     const copy: Record<string, unknown> = {};
     for (const key of Object.keys(mapping)) {
-      if (key === '__proto__') throw new NotJson('a field must not be called __proto__', path);
+      if (key === '__proto__') throw new NotJson('a field must not be called __proto__', [...path, key]);
       this.#budget -= key.length;
       copy[key] = this.copy(mapping[key], [...path, key]);
     }

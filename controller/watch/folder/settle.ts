@@ -30,6 +30,8 @@ function settleList(list: unknown[], schema: StructuralSchema, path: FieldPath, 
 }
 
 function settleObject(object: JsonObject, schema: StructuralSchema, path: FieldPath, findings: Findings): void {
+  // Where the schema wants no object its fields say nothing; below a Secret they could even be what must not be shown.
+  if (schema.type !== undefined && schema.type !== 'object') return;
   const names = Object.keys(object);
   if (schema.maxProperties !== undefined && names.length > schema.maxProperties) {
     findings.add(path, `has ${names.length} entries, at most ${schema.maxProperties} are allowed`);
