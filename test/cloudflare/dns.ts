@@ -115,8 +115,8 @@ function resolve(
   let owner = query.name;
   for (let step = 0; step < MAX_CHAIN; step += 1) {
     const records = recordsOf(name, options);
-    // A chain that leads nowhere is no error of the name that was asked for.
-    if (records === undefined) return { code: step === 0 ? NAME_ERROR : NO_ERROR, answers };
+    // The code is about the last name of a chain (RFC 6604 section 3); a proxied record exists wherever it leads.
+    if (records === undefined) return { code: name === owner ? NAME_ERROR : NO_ERROR, answers };
     const alias = records.find((record) => record.type === 'CNAME');
     if (alias === undefined) {
       const wanted = records.filter((record) => TYPES[record.type] === query.type);

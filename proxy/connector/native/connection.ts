@@ -1,6 +1,7 @@
 // One connection to the edge: TLS, HTTP/2 with reversed roles (the edge is the client), registration, requests, and its end.
 import http2 from 'node:http2';
 import tls from 'node:tls';
+import { breakOff, endedCleanly } from '../h2.ts';
 import type { ConnectionResponse, Registration } from '../rpc.ts';
 import { EDGE_SERVER_NAME, UPGRADE_CONFIGURATION, UPGRADE_CONTROL_STREAM, UPGRADE_HEADER } from '../wire.ts';
 import { ControlRpc } from './control-rpc.ts';
@@ -140,7 +141,7 @@ export class EdgeConnection {
   }
 
   #register(stream: http2.ServerHttp2Stream): void {
-    if (this.#control !== null) return stream.close(http2.constants.NGHTTP2_PROTOCOL_ERROR);
+    if (this.#control !== null) return breakOff(stream);
     stream.respond({ ':status': 200 });
     const control = new ControlRpc(stream, this.#settings.timeoutMs, (error) => this.#finish('Protocol', error.message));
     this.#control = control;
@@ -177,11 +178,11 @@ export class EdgeConnection {
     let size = 0;
     stream.on('data', (chunk: Buffer) => {
       size += chunk.length;
-      if (size > MAX_DOCUMENT_BYTES) stream.close(http2.constants.NGHTTP2_ENHANCE_YOUR_CALM);
+      if (size > MAX_DOCUMENT_BYTES) breakOff(stream);
       else chunks.push(chunk);
     });
     stream.on('end', () => {
-      if (stream.closed) return;
+      if (!endedCleanly(stream)) return;
       const answer = this.#handlers.onPush(Buffer.concat(chunks).toString('utf8'));
       stream.respond({ ':status': 200, 'content-type': 'application/json' });
       stream.end(JSON.stringify(answer));

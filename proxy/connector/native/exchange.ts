@@ -1,8 +1,9 @@
 // Carries one request from the tunnel to an HTTP/1.1 origin and its response back, both bodies streaming at the same time.
 import http from 'node:http';
-import http2, { type ServerHttp2Stream } from 'node:http2';
+import type { ServerHttp2Stream, ServerStreamResponseOptions } from 'node:http2';
 import type { Socket } from 'node:net';
-import { discardBody, failRequest } from './answers.ts';
+import { breakOff, endedCleanly, sendHead, stopUpload } from '../h2.ts';
+import { failRequest } from './answers.ts';
 import { originHead, tunnelResponseHead, tunnelTrailers, type TunnelRequest } from './heads.ts';
 import type { HttpService } from './origins.ts';
 
@@ -40,8 +41,12 @@ export function exchange(stream: ServerHttp2Stream, request: TunnelRequest, orig
   });
   if (!withBody) return void outgoing.end();
   // A stream in both directions may send its first body bytes only after it has seen the response.
-  outgoing.flushHeaders();
-  stream.pipe(outgoing);
+  sendHead(outgoing);
+  stream.pipe(outgoing, { end: false });
+  stream.once('end', () => {
+    if (endedCleanly(stream)) outgoing.end();
+    else outgoing.destroy();
+  });
 }
 
 /** Starts the request, or answers with 502 when its head cannot be expressed in HTTP/1.1. */
@@ -88,14 +93,14 @@ export function relayResponse(stream: ServerHttp2Stream, request: TunnelRequest,
     return failRequest(stream);
   }
   if (head.mayHaveTrailers) stream.once('wantTrailers', () => sendTrailers(stream, response));
-  else response.once('end', () => discardBody(stream));
+  else stream.once('finish', () => stopUpload(stream));
   if (head.isBodiless) response.resume();
   else response.pipe(stream);
   // A body that breaks off must look broken at the other end too: a clean end would pass for a complete answer.
-  response.once('error', () => stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR));
+  response.once('error', () => breakOff(stream));
 }
 
-function respond(stream: ServerHttp2Stream, fields: string[], options: http2.ServerStreamResponseOptions): boolean {
+function respond(stream: ServerHttp2Stream, fields: string[], options: ServerStreamResponseOptions): boolean {
   try {
     stream.respond(fields, options);
     return true;
@@ -107,8 +112,8 @@ function respond(stream: ServerHttp2Stream, fields: string[], options: http2.Ser
 function sendTrailers(stream: ServerHttp2Stream, response: http.IncomingMessage): void {
   try {
     stream.sendTrailers(tunnelTrailers(response.rawTrailers));
-    discardBody(stream);
+    stopUpload(stream);
   } catch {
-    stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR);
+    breakOff(stream);
   }
 }

@@ -119,8 +119,14 @@ function parseRule(input: RuleInput, defaults: OriginRequest, isLast: boolean): 
   if (typeof pattern === 'string') return pattern;
   const service = parseService(input.service ?? '', defaults, input.originRequest ?? null);
   if (typeof service === 'string') return service;
+  return { hostname, asciiHostname: asciiForm(hostname), path: pattern, service };
+}
+
+/** The IDNA form, in lower case, if it is another one. Wildcards have none: `*` is no character of a domain name. */
+function asciiForm(hostname: string): string | null {
+  if (!/^[\p{L}\p{M}\p{N}.-]+$/u.test(hostname)) return null;
   const ascii = domainToASCII(hostname);
-  return { hostname, asciiHostname: ascii !== '' && ascii !== hostname ? ascii : null, path: pattern, service };
+  return ascii === '' || ascii === hostname ? null : ascii;
 }
 
 function compilePath(path: string): RE2JS | string {

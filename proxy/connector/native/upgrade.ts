@@ -1,6 +1,7 @@
 // Carries a WebSocket: an HTTP/1.1 upgrade towards the origin, a 200 with raw bytes both ways on the tunnel.
 import http2, { type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
+import { breakOff } from '../h2.ts';
 import { failRequest } from './answers.ts';
 import { openOriginRequest, relayResponse, type Origin } from './exchange.ts';
 import { tunnelResponseHead, type TunnelRequest } from './heads.ts';
@@ -34,7 +35,7 @@ export function upgrade(stream: ServerHttp2Stream, request: TunnelRequest, origi
 /** No half-close: when one side has ended, what it sent is delivered and both are closed. */
 function join(stream: ServerHttp2Stream, socket: Socket): void {
   socket.setTimeout(0);
-  socket.on('error', () => stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR));
+  socket.on('error', () => breakOff(stream));
   socket.on('end', () => {
     stream.end();
     stream.once('finish', () => stream.close(http2.constants.NGHTTP2_NO_ERROR));

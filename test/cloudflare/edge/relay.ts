@@ -1,6 +1,7 @@
 // Carries one visitor's request through the tunnel: chooses a connection, adds what Cloudflare adds, relays both ways.
 import { randomBytes } from 'node:crypto';
 import http2, { type ClientHttp2Stream } from 'node:http2';
+import { breakOff, endedCleanly } from '#proxy/connector/h2.ts';
 import type { Faults } from './faults.ts';
 import { tunnelRequestHead, visitorResponse, visitorTrailers, type EdgeMarks } from './heads.ts';
 import type { Link } from './link.ts';
@@ -105,7 +106,7 @@ class Exchange {
     stream.on('end', () => this.#ended(stream, trailers));
     stream.on('error', () => undefined);
     stream.on('close', () => this.#closed(stream));
-    if (this.#visitor.hasBody) this.#visitor.body.pipe(stream);
+    if (this.#visitor.hasBody) this.#sendBody(stream);
   }
 
   #open(link: Link): ClientHttp2Stream | null {
@@ -116,10 +117,19 @@ class Exchange {
     }
   }
 
+  #sendBody(stream: ClientHttp2Stream): void {
+    const { body } = this.#visitor;
+    body.pipe(stream, { end: false });
+    body.once('end', () => {
+      if (this.#visitor.isWhole()) stream.end();
+      else breakOff(stream);
+    });
+  }
+
   #respond(stream: ClientHttp2Stream, flags: number, raw: readonly string[]): void {
     const response = visitorResponse(raw, this.#marks.ray);
     if (response === null || response.isConnectorFailure) {
-      stream.close(http2.constants.NGHTTP2_CANCEL);
+      breakOff(stream);
       return this.#fail(BAD_GATEWAY, BAD_GATEWAY);
     }
     const isComplete = (flags & http2.constants.NGHTTP2_FLAG_END_STREAM) !== 0;
@@ -137,7 +147,7 @@ class Exchange {
   }
 
   #ended(stream: ClientHttp2Stream, trailers: readonly string[]): void {
-    if (this.#isOver || !this.#isAnswered || stream.rstCode !== http2.constants.NGHTTP2_NO_ERROR) return;
+    if (this.#isOver || !this.#isAnswered || !endedCleanly(stream)) return;
     this.#isOver = true;
     this.#visitor.body.unpipe(stream);
     this.#visitor.end(trailers);
@@ -155,7 +165,7 @@ class Exchange {
 
   #breakOff(stream: ClientHttp2Stream): void {
     this.#isOver = true;
-    stream.close(http2.constants.NGHTTP2_CANCEL);
+    breakOff(stream);
     this.#visitor.abort();
   }
 
@@ -168,6 +178,6 @@ class Exchange {
 
   #visitorGone(): void {
     this.#isOver = true;
-    this.#stream?.close(http2.constants.NGHTTP2_CANCEL);
+    if (this.#stream !== null) breakOff(this.#stream);
   }
 }

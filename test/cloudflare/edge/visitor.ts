@@ -1,7 +1,8 @@
 // One visitor's request, the same to the relay whether it came by HTTP/1.1 or HTTP/2.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import http2, { type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { Readable, Writable } from 'node:stream';
+import { breakOff, endedCleanly, sendHead, stopUpload } from '#proxy/connector/h2.ts';
 import type { VisitorHead } from './heads.ts';
 
 export interface Visitor {
@@ -9,6 +10,8 @@ export interface Visitor {
   readonly body: Readable;
   /** False when the request ended with its head. */
   readonly hasBody: boolean;
+  /** True when the body's end is one that the visitor sent: a cancelled body ends too. */
+  isWhole(): boolean;
   readonly sink: Writable;
   /** `headers` is flat. `isComplete`: no body and no trailers follow. False when the response cannot be expressed. */
   respond(status: number, headers: string[], isComplete: boolean): boolean;
@@ -25,12 +28,13 @@ export function http1Visitor(request: IncomingMessage, response: ServerResponse,
     head: http1Head(request, scheme),
     body: request,
     hasBody: request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0,
+    isWhole: () => request.complete,
     sink: response,
     respond(status, headers, isComplete) {
       try {
         response.writeHead(status, headers);
         if (isComplete) response.end();
-        else response.flushHeaders();
+        else sendHead(response);
         return true;
       } catch {
         return false;
@@ -69,6 +73,7 @@ export function http1Head(request: IncomingMessage, scheme: 'http' | 'https'): V
 
 export function http2Visitor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, raw: readonly string[]): Visitor {
   let pending: readonly string[] = [];
+  let isEnded = false;
   return {
     head: {
       method: headers[':method'] ?? 'GET',
@@ -80,6 +85,7 @@ export function http2Visitor(stream: ServerHttp2Stream, headers: IncomingHttpHea
     },
     body: stream,
     hasBody: !stream.endAfterHeaders,
+    isWhole: () => endedCleanly(stream),
     sink: stream,
     respond(status, fields, isComplete) {
       if (stream.closed || stream.destroyed) return false;
@@ -88,18 +94,20 @@ export function http2Visitor(stream: ServerHttp2Stream, headers: IncomingHttpHea
       } catch {
         return false;
       }
-      if (isComplete) discardBody(stream);
+      isEnded = isComplete;
+      if (isComplete) stream.once('finish', () => stopUpload(stream));
       else stream.once('wantTrailers', () => sendTrailers(stream, pending));
       return true;
     },
     end(trailers) {
       pending = trailers;
+      isEnded = true;
       stream.end();
     },
-    abort: () => stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR),
+    abort: () => breakOff(stream),
     onGone(listener) {
       stream.once('close', () => {
-        if (!stream.writableFinished) listener();
+        if (!isEnded || !endedCleanly(stream)) listener();
       });
     },
   };
@@ -110,17 +118,10 @@ function sendTrailers(stream: ServerHttp2Stream, pairs: readonly string[]): void
   for (let i = 0; i + 1 < pairs.length; i += 2) (trailers[pairs[i] as string] ??= []).push(pairs[i + 1] as string);
   try {
     stream.sendTrailers(trailers);
-    discardBody(stream);
+    stopUpload(stream);
   } catch {
-    stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR);
+    breakOff(stream);
   }
-}
-
-/** The response is whole although the request is not: tells the visitor to stop sending (RFC 9113 section 8.1). */
-function discardBody(stream: ServerHttp2Stream): void {
-  if (stream.endAfterHeaders || stream.readableEnded || stream.closed) return;
-  if (stream.writableFinished) stream.close(http2.constants.NGHTTP2_NO_ERROR);
-  else stream.once('finish', () => stream.close(http2.constants.NGHTTP2_NO_ERROR));
 }
 
 function withoutPseudoHeaders(raw: readonly string[]): readonly string[] {

@@ -2,6 +2,7 @@
 import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import http2, { type ClientHttp2Stream } from 'node:http2';
 import type { Duplex } from 'node:stream';
+import { breakOff } from '#proxy/connector/h2.ts';
 import { tunnelRequestHead, visitorResponse, type EdgeMarks, type VisitorResponse } from './heads.ts';
 import { decide, newMarks, type RelayContext } from './relay.ts';
 import { http1Head } from './visitor.ts';
@@ -41,7 +42,7 @@ function open(upgrade: Upgrade, tunnelId: string, context: RelayContext, marks: 
     isAnswered = true;
     const response = visitorResponse(raw, marks.ray);
     if (response === null || response.isConnectorFailure) {
-      stream.close(http2.constants.NGHTTP2_CANCEL);
+      breakOff(stream);
       return refuse(socket, 502, 502);
     }
     if (response.status === 200 && hasHeader(response, 'sec-websocket-accept')) accept(upgrade, stream, response);
@@ -50,7 +51,7 @@ function open(upgrade: Upgrade, tunnelId: string, context: RelayContext, marks: 
   stream.on('close', () => {
     if (!isAnswered) refuse(socket, 502, 502);
   });
-  socket.once('close', () => stream.close(http2.constants.NGHTTP2_CANCEL));
+  socket.once('close', () => breakOff(stream));
 }
 
 function accept({ socket, head }: Upgrade, stream: ClientHttp2Stream, response: VisitorResponse): void {
