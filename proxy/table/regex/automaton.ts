@@ -6,12 +6,17 @@ import { fromBytes } from '../bytes.ts';
 import type { Work } from '../work.ts';
 import { ASSERT, MAX_RUNE, OP, type Program } from './program.ts';
 
+export interface StateOwner {
+  /** Drops every state; they are built again when needed. */
+  forget(): void;
+}
+
 /** Memory that the automata of one table share. Their states are a cache: when it is full, all of them start afresh. */
 export class StatePool {
   #bytes = 0;
-  readonly #owners = new Set<Automaton>();
+  readonly #owners = new Set<StateOwner>();
 
-  reserve(owner: Automaton, bytes: number): void {
+  reserve(owner: StateOwner, bytes: number): void {
     if (this.#bytes + bytes > MAX_POOL_BYTES) {
       for (const one of this.#owners) one.forget();
       this.#owners.clear();
@@ -22,7 +27,7 @@ export class StatePool {
   }
 }
 
-const MAX_POOL_BYTES = 16 * 1024 * 1024;
+export const MAX_POOL_BYTES = 16 * 1024 * 1024;
 
 /** What came before the current position; only as much as the pattern's assertions ask for. */
 const BEFORE = { start: 0, other: 1, newline: 2, word: 3 };
@@ -38,7 +43,7 @@ interface State {
 const ACCEPT: State = { kernel: '', before: BEFORE.other, next: [] };
 const DEAD: State = { kernel: '', before: BEFORE.other, next: [] };
 
-export class Automaton {
+export class Automaton implements StateOwner {
   readonly #program: Program;
   readonly #pool: StatePool;
   readonly #anchored: boolean;
@@ -72,7 +77,6 @@ export class Automaton {
     return this.#run(bytes, from, work, false);
   }
 
-  /** Drops every state; they are built again when needed. */
   forget(): void {
     this.#states = new Map();
     this.#start = null;

@@ -3,7 +3,7 @@
 // Why not run RE2JS itself: its matching is linear, but `program size × input` of 200 × 32 KiB takes a quarter of a second, and it cannot be
 // told to stop. Syntax, Unicode tables and case folding are the hard part and stay with the library.
 import { RE2JS, RE2JSException } from 're2js';
-import { estimateSize, MAX_PROGRAM } from './size.ts';
+import { estimateSize, MAX_ESTIMATE, MAX_PROGRAM } from './size.ts';
 
 /** Instructions, by the library's numbers. */
 export const OP = {
@@ -45,11 +45,12 @@ export type ProgramResult = { readonly program: Program } | { readonly error: st
 
 /** Compiles RE2 syntax. Errors are sentences without the pattern, for `pattern "…": ` to precede. */
 export function compileProgram(source: string): ProgramResult {
-  // Twice the cap: the estimate is rough, and the exact number is checked below.
-  if (estimateSize(source) > 2 * MAX_PROGRAM) return { error: tooLarge };
+  if (estimateSize(source) > MAX_ESTIMATE)
+    return { error: 'it would compile to a very large program; shorten it or lower its repetition counts' };
   try {
     const { inst, start } = RE2JS.compile(source).re2().prog as { inst: readonly LibraryInstruction[]; start: number };
-    if (inst.length > MAX_PROGRAM) return { error: tooLarge };
+    if (inst.length > MAX_PROGRAM)
+      return { error: `it compiles to ${inst.length} instructions, more than ${MAX_PROGRAM}; shorten it or lower its repetition counts` };
     return { program: { start, instructions: inst.map(translate) } };
   } catch (error) {
     if (error instanceof RE2JSException) return { error: error.message.replace(/^error parsing regexp: /, '') };
@@ -75,8 +76,6 @@ export function tailOf({ instructions }: Program, start: number): Program {
   }
   return { start: 0, instructions: tail };
 }
-
-const tooLarge = `it compiles to more than ${MAX_PROGRAM} instructions; shorten it or lower its repetition counts`;
 
 interface LibraryInstruction {
   readonly op: number;

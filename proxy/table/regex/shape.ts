@@ -31,13 +31,12 @@ export function literalsOf(program: Program): readonly Literal[] | null {
     const instruction = program.instructions[here.pc];
     if (instruction === undefined) return null;
     // Once a match is reached, what else the pattern would like to take changes nothing: only the yes or no is asked for.
-    if (!atEnd && accepting[here.pc] === true) {
+    if (accepting[here.pc] === true) {
       found.push({ text, atStart, atEnd });
       continue;
     }
     const { op, out, arg, ranges } = instruction;
-    if (op === OP.match) found.push({ text, atStart, atEnd });
-    else if (op === OP.nop) pending.push({ ...here, pc: out });
+    if (op === OP.nop) pending.push({ ...here, pc: out });
     else if (op === OP.alt) pending.push({ ...here, pc: out }, { ...here, pc: arg });
     else if (op === OP.assertion && arg === ASSERT.textStart && text === '') pending.push({ ...here, pc: out, atStart: true });
     else if (op === OP.assertion && arg === ASSERT.textEnd) pending.push({ ...here, pc: out, atEnd: true });

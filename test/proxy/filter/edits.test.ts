@@ -71,6 +71,10 @@ test('values are bytes, ready for the wire', () => {
   assert.deepEqual(headerEdits([{ set: one('a', 'é') }])?.append, ['a', toBytes('é')]);
 });
 
+test('the mask has the bit of each name’s length, modulo 32', () => {
+  assert.equal(headerEdits([{ remove: ['abc', 'x'.repeat(36)] }])?.removeMask, (1 << 3) | (1 << 4));
+});
+
 test('modifiers that change nothing are no edits', () => {
   assert.equal(headerEdits([]), null);
   assert.equal(headerEdits([{}, { set: [], remove: [] }]), null);

@@ -43,6 +43,8 @@ test('rule 15: a wildcard stands for one or more labels, never for none', () => 
   assert.equal(winner(routes, { host: 'example.com' }), 'none');
   assert.equal(winner(routes, { host: '.example.com' }), 'none');
   assert.equal(winner(routes, { host: 'evilexample.com' }), 'none');
+  assert.equal(winner(routes, { host: `${'a.'.repeat(120)}example.com` }), 'r[0]');
+  assert.equal(winner(routes, { host: `${'a.'.repeat(125)}example.com` }), 'none', 'longer than any DNS name');
 });
 
 test('rule 16: hostnames of the configuration have no case', () => {
@@ -122,7 +124,12 @@ test('the port of Host selects only among listeners if some have it', () => {
   assert.equal(winner(routes, { hostPort: 8443 }), 'odd[0]');
   assert.equal(winner(routes, { hostPort: 443 }), 'default[0]');
   assert.equal(winner(routes, { hostPort: 9999 }), 'default[0]');
-  assert.equal(winner(routes), 'default[0]', 'the well-known port goes first');
+});
+
+test('the well-known port goes first when none is written', () => {
+  const odd = listener({ protocol: 'HTTPS', port: 8443 });
+  const routes = table([route('a-odd', { listeners: [odd] }), route('default', { listeners: [https] })], [entry(https, odd)]);
+  assert.equal(winner(routes), 'default[0]');
 });
 
 test('the most specific hostname goes before the well-known port', () => {

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { RE2JS } from 're2js';
 import { toBytes } from '#proxy/table/bytes.ts';
-import { StatePool } from '#proxy/table/regex/automaton.ts';
+import { MAX_POOL_BYTES, StatePool } from '#proxy/table/regex/automaton.ts';
 import { PatternCache, type Pattern } from '#proxy/table/regex/pattern.ts';
 import { compileProgram } from '#proxy/table/regex/program.ts';
 import { literalsOf } from '#proxy/table/regex/shape.ts';
@@ -54,6 +54,10 @@ const table: readonly (readonly [pattern: string, text: string, expected: boolea
   ['\\bfoo\\b', 'a foo.', true],
   ['\\bfoo\\b', 'afoo', false],
   ['\\Boo', 'foo', true],
+  ['^foo\\b', 'foo bar', true],
+  ['^foo\\b', 'foobar', false],
+  ['\\Aa\\n(?m:^)b+', 'a\nb', true],
+  ['\\Aa(?m:^)b+', 'ab', false],
   ['é+$', 'caféé', true],
   ['^.$', 'é', true],
   ['^.$', '😀', true],
@@ -103,9 +107,15 @@ test('an unusable pattern is quoted together with what is wrong', () => {
 });
 
 test('a pattern whose program would be large is refused before it is compiled', () => {
-  for (const source of ['(?:' + 'a'.repeat(1000) + '){1000}', '((a|b){30}){40}', '(\\pL{10}){99}', 'x'.repeat(1500)]) {
-    assert.match(error(source), new RegExp(`more than ${MAX_PROGRAM} instructions`));
-  }
+  const hostile = ['(?:' + 'a'.repeat(1000) + '){1000}', '((ab|cd){40}){40}', '\\pL'.repeat(1000), `(?i)${'[b-\\x{1e000}]'.repeat(20)}`];
+  for (const source of hostile) assert.match(error(source), /it would compile to a very large program/);
+  assert.match(error('x'.repeat(1500)), new RegExp(`compiles to 1502 instructions, more than ${MAX_PROGRAM}`));
+});
+
+test('many alternatives with shared beginnings are not large', () => {
+  const ids = Array.from({ length: 600 }, (_, i) => `a${i.toString(36)}`);
+  assert.equal(matches(`^(?:${ids.join('|')})$`, 'abc'), true);
+  assert.equal(matches(`^(?:${ids.join('|')})$`, 'azz'), false);
 });
 
 test('nested groups and malformed classes neither overflow the stack nor throw', () => {
@@ -142,6 +152,19 @@ test('a match that the budget does not allow to decide says so', () => {
   const work = { left: 100 };
   assert.equal(pattern('a[0-9]+z').test('a1'.repeat(1000), work), false);
   assert.ok(work.left < 0);
+});
+
+test('a full pool makes every owner forget its states', () => {
+  const pool = new StatePool();
+  const forgetful: string[] = [];
+  const owner = (name: string) => ({ forget: () => void forgetful.push(name) });
+  pool.reserve(owner('first'), MAX_POOL_BYTES / 2);
+  pool.reserve(owner('second'), MAX_POOL_BYTES / 2);
+  assert.deepEqual(forgetful, []);
+  pool.reserve(owner('third'), 1);
+  assert.deepEqual(forgetful, ['first', 'second']);
+  pool.reserve(owner('fourth'), MAX_POOL_BYTES);
+  assert.deepEqual(forgetful, ['first', 'second', 'third']);
 });
 
 test('states are dropped when their pool is full, and answers stay right', () => {
@@ -214,12 +237,66 @@ test('answers as RE2JS does, on random patterns and texts', () => {
   );
 });
 
-test('the estimate is within a small factor of the compiled program', () => {
+const tokens = fc.constantFrom(
+  'a',
+  'bc',
+  '(',
+  '(?:',
+  ')',
+  '[',
+  ']',
+  '[^',
+  '[:',
+  ':]',
+  '[[:alpha:]]',
+  '\\',
+  '\\Q',
+  '\\E',
+  '{20}',
+  '{2,9}',
+  '{,3}',
+  '\\x{',
+  '}',
+  '-',
+  '|',
+  '*',
+  '\\]',
+  '\\pL',
+  '^',
+);
+
+test('the estimate is within a small factor of the compiled program, however the pattern is written', () => {
+  const patterns = fc.oneof(
+    expression,
+    fc.array(tokens, { maxLength: 14 }).map((parts) => parts.join('')),
+  );
   fc.assert(
-    fc.property(expression, (source) => {
-      const size = RE2JS.compile(source).programSize();
+    fc.property(patterns, (source) => {
+      const size = sizeOf(source);
       assert.ok(size <= 3 * estimateSize(source) + 4, `${JSON.stringify(source)}: estimated ${estimateSize(source)}, is ${size}`);
     }),
-    { numRuns: 500 },
+    {
+      numRuns: 3000,
+      examples: [
+        ['\\Q[\\E(?:aaaaaaaaaa){30}]'],
+        ['[[:a](?:aaaaaaaaaa){30}:]'],
+        ['[\\Q](?:aaaaaaaaaa){30}\\E]'],
+        ['(?:aaa\\Q)\\E){30}'],
+        ['\\x{20}'],
+        ['a{20}\\Q\\E{2,9}'],
+        ['(){2,9}'],
+        ['[:-[:x:](?:aaaaaaaaaa){30}]'],
+        ['[a-[:](?:aaaaaaaaaa){30}:]'],
+        ['[a-\\]](?:aaaaaaaaaa){30}]'],
+      ],
+    },
   );
 });
+
+function sizeOf(source: string): number {
+  try {
+    return RE2JS.compile(source).programSize();
+  } catch {
+    return 0;
+  }
+}
