@@ -97,7 +97,7 @@ export function accessTests(running: () => Cluster): void {
     test('writes statuses and events, makes its Lease and the auth token', async () => {
       const allowed: readonly Question[] = [
         { verb: 'update', group: gatewayApi, resource: 'httproutes', subresource: 'status', namespace: 'tenant-a' },
-        { verb: 'patch', group: gatewayApi, resource: 'gateways', subresource: 'status', namespace: 'tenant-a' },
+        { verb: 'update', group: gatewayApi, resource: 'gateways', subresource: 'status', namespace: 'tenant-a' },
         { verb: 'update', group: gatewayApi, resource: 'gatewayclasses', subresource: 'status' },
         { verb: 'update', group: 'cf.k8s.lex.la', resource: 'gatewayclassconfigs', subresource: 'status' },
         { verb: 'create', group: 'events.k8s.io', resource: 'events', namespace: 'tenant-a' },
