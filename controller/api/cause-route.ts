@@ -10,9 +10,9 @@ export const noSuchSection = (parent: string, section: string): Cause => ({
   message: `${parent} has no listener named ${section}: correct sectionName in parentRefs`,
 });
 
-export const noSuchPort = (parent: string, port: number): Cause => ({
+export const noSuchPort = (parent: string, port: number, section: string | undefined): Cause => ({
   reason: Reason.NoMatchingParent,
-  message: `${parent} has no such listener on port ${port}: correct port or sectionName in parentRefs`,
+  message: `${parent} has no listener ${section === undefined ? '' : `${section} `}on port ${port}: correct port${section === undefined ? '' : ' or sectionName'} in parentRefs`,
 });
 
 export const noListener = (parent: string): Cause => ({
@@ -33,6 +33,11 @@ export const setNotAccepted = (parent: string, cause: Cause): Cause => ({
 export const kindNotAllowed = (listener: string, kind: string): Cause => ({
   reason: Reason.NotAllowedByListeners,
   message: `listener ${listener} does not take ${kind}s: add the kind to its allowedRoutes.kinds or choose another listener`,
+});
+
+export const listenerTakesNothing = (listener: string, cause: Cause): Cause => ({
+  reason: Reason.NotAllowedByListeners,
+  message: `listener ${listener} takes no routes: ${cause.message}`,
 });
 
 export const namespaceNotAllowed = (listener: string, namespace: string): Cause => ({

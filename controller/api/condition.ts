@@ -121,3 +121,10 @@ export function joinMessages(messages: readonly string[]): string {
   }
   return text;
 }
+
+/** Several causes as one: the first gives the reason, all give the message. */
+export const combine = (causes: readonly (Cause | null)[]): Cause | null => {
+  const [first, ...rest] = causes.filter((entry) => entry !== null);
+  if (first === undefined) return null;
+  return { reason: first.reason, message: joinMessages([first.message, ...rest.map(({ message }) => message)]) };
+};

@@ -107,7 +107,7 @@ function selectListeners(ref: ParentReference, parent: Parent, candidate: Candid
   const named = parent.listeners.filter(({ spec }) => ref.sectionName === undefined || spec.name === ref.sectionName);
   if (named.length === 0) return cause.noSuchSection(parent.name, ref.sectionName ?? '');
   const selected = named.filter(({ spec }) => ref.port === undefined || spec.port === ref.port);
-  if (selected.length === 0) return cause.noSuchPort(parent.name, ref.port ?? 0);
+  if (selected.length === 0) return cause.noSuchPort(parent.name, ref.port ?? 0, ref.sectionName);
 
   const matches: Match[] = [];
   let refusal: { readonly rank: number; readonly cause: Cause } | null = null;
@@ -125,8 +125,12 @@ function tryListener(
 ): Match | { readonly rank: number; readonly cause: Cause } {
   const namespace = route.metadata.namespace ?? '';
   if (listener.conflict !== null) return { rank: 0, cause: cause.listenerNotAccepted(listener.id, listener.conflict) };
-  if (!listener.supportedKinds.some(({ kind }) => kind === route.kind))
-    return { rank: 2, cause: cause.kindNotAllowed(listener.id, route.kind) };
+  if (!listener.supportedKinds.some(({ kind }) => kind === route.kind)) {
+    // Nothing to choose from: the protocol is the reason.
+    const { refused, supportedKinds } = listener;
+    const nothing = supportedKinds.length === 0 && refused !== null;
+    return { rank: 2, cause: nothing ? cause.listenerTakesNothing(listener.id, refused) : cause.kindNotAllowed(listener.id, route.kind) };
+  }
   if (listener.refused !== null) return { rank: 1, cause: cause.listenerNotAccepted(listener.id, listener.refused) };
   if (!admits(listener.namespaces, listener.namespace, namespace, topology.namespaces)) {
     return { rank: 2, cause: cause.namespaceNotAllowed(listener.id, namespace) };

@@ -1,6 +1,6 @@
 // backendRef → what the proxy does with that share of a rule's requests, and what the route's status says about the reference.
 import * as cause from '../api/cause-route.ts';
-import type { Cause } from '../api/condition.ts';
+import { combine, type Cause } from '../api/condition.ts';
 import type { ServicePort } from '../api/core.ts';
 import { GATEWAY_GROUP } from '../api/gateway.ts';
 import { OWN_GROUP } from '../api/own.ts';
@@ -98,8 +98,10 @@ function findPort({ field, key, port }: Place, service: ServiceNode, kind: RefCo
   const spoken = protocolOf(kind, found);
   if (spoken === 'tls') return broken(cause.appProtocolNeedsTls(field, key, port, found.appProtocol ?? ''), 502);
   const backend = services.backend(service, found, spoken.protocol);
-  const refused = backend.refused.length === 0 ? null : cause.endpointsRefused(field, key, backend.refused);
-  const problem = spoken.known ? refused : cause.appProtocolUnknown(field, key, port, found.appProtocol ?? '');
+  const problem = combine([
+    spoken.known ? null : cause.appProtocolUnknown(field, key, port, found.appProtocol ?? ''),
+    backend.refused.length === 0 ? null : cause.endpointsRefused(field, key, backend.refused),
+  ]);
   return { backend, status: backend.config.endpoints.length === 0 ? 503 : null, problem };
 }
 

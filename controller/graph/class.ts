@@ -1,12 +1,12 @@
 // Which GatewayClasses are ours, what their parameters say, and which tunnels follow from that.
 import * as cause from '../api/cause-class.ts';
-import { ConditionType, isFalse, isTrue, Reason, type Cause, type Finding } from '../api/condition.ts';
+import { combine, ConditionType, isFalse, isTrue, Reason, type Cause, type Finding } from '../api/condition.ts';
 import type { CustomResourceDefinition, Secret } from '../api/core.ts';
 import type { GatewayClass } from '../api/gateway.ts';
 import { OWN_GROUP, type GatewayClassConfig } from '../api/own.ts';
 import type { Key } from '../api/ref.ts';
 import type { Settings } from '../api/settings.ts';
-import { buildConfig, combine } from './config.ts';
+import { buildConfig } from './config.ts';
 import { byAge } from './order.ts';
 import type { ClassNode, ConfigNode, TunnelNode } from './types.ts';
 

@@ -1,6 +1,6 @@
 // GatewayClassConfig: its Secret, and which tunnel of which account it means.
 import * as cause from '../api/cause-class.ts';
-import { joinMessages, type Cause } from '../api/condition.ts';
+import { combine, type Cause } from '../api/condition.ts';
 import type { Secret } from '../api/core.ts';
 import type { GatewayClassConfig } from '../api/own.ts';
 import { keyOf, type Key } from '../api/ref.ts';
@@ -95,12 +95,6 @@ function compareWithToken(
   }
   return { identity: problems.length === 0 ? { tunnelId: token.tunnelId, accountId: token.accountId } : null, problems };
 }
-
-export const combine = (causes: readonly (Cause | null)[]): Cause | null => {
-  const [first, ...rest] = causes.filter((entry) => entry !== null);
-  if (first === undefined) return null;
-  return { reason: first.reason, message: joinMessages([first.message, ...rest.map(({ message }) => message)]) };
-};
 
 export function buildConfig(config: GatewayClassConfig, secrets: ReadonlyMap<Key, Secret>, settings: Settings): ConfigNode {
   const credentials = readCredentials(config, secrets, settings);

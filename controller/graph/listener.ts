@@ -1,11 +1,10 @@
 // One listener by itself: protocol, route kinds, namespaces, certificates, hostname. Conflicts with others are decided in conflict.ts.
 import * as cause from '../api/cause-listener.ts';
-import { Reason, type Cause } from '../api/condition.ts';
+import { combine, Reason, type Cause } from '../api/condition.ts';
 import type { Secret } from '../api/core.ts';
 import { GATEWAY_GROUP, type Listener } from '../api/gateway.ts';
 import type { Key } from '../api/ref.ts';
 import { checkCertificates, type CertificateOwner } from './certificate.ts';
-import { combine } from './config.ts';
 import type { Grants } from './grant.ts';
 import { normalise } from './hostname.ts';
 import { namespaceRule } from './namespaces.ts';
@@ -41,7 +40,9 @@ function routeKinds(listener: Listener): { readonly supported: readonly RouteKin
   if (allowed.length === 0) return { supported: SERVED.map((kind) => ({ group: GATEWAY_GROUP, kind })), problem: null };
   const kinds = allowed.map(({ group, kind }) => ({ group: group ?? GATEWAY_GROUP, kind }));
   const isSupported = ({ group, kind }: RouteKind): boolean => group === GATEWAY_GROUP && SERVED.includes(kind);
-  const bad = kinds.filter((kind) => !isSupported(kind)).map(({ kind }) => kind);
+  const bad = kinds
+    .filter((kind) => !isSupported(kind))
+    .map(({ group, kind }) => (group === GATEWAY_GROUP ? kind : `${kind} of ${group || 'the core group'}`));
   return { supported: kinds.filter(isSupported), problem: bad.length === 0 ? null : cause.routeKindsUnsupported(bad) };
 }
 

@@ -8,6 +8,7 @@ import { isWithin, normalise } from './hostname.ts';
 import { parseSelector, selects, type Labels } from './selector.ts';
 
 export interface Ownership {
+  readonly enforced: boolean;
   /** The namespace's domain in lower case; empty when it is policed and has none; null when it is not policed. */
   domainOf(namespace: string): string | null;
   /** Why a route must not have these hostnames. A route without hostnames would inherit whatever its listener serves, so it is refused as well. */
@@ -16,7 +17,7 @@ export interface Ownership {
   refuseListener(namespace: string, hostname: string): Cause | null;
 }
 
-const unpoliced: Ownership = { domainOf: () => null, refuseRoute: () => null, refuseListener: () => null };
+const unpoliced: Ownership = { enforced: false, domainOf: () => null, refuseRoute: () => null, refuseListener: () => null };
 
 export function buildOwnership(settings: OwnershipSettings, namespaces: ReadonlyMap<Key, Namespace>): Ownership {
   if (!settings.enforce) return unpoliced;
@@ -49,6 +50,7 @@ export function buildOwnership(settings: OwnershipSettings, namespaces: Readonly
   };
 
   return {
+    enforced: true,
     domainOf,
     refuseRoute: refuse,
     refuseListener: (namespace, hostname) => (hostname === '' ? null : refuse(namespace, [hostname])),

@@ -1,12 +1,11 @@
 // A route with its parents, rules and backends put together: the shape common to both kinds.
 import * as cause from '../api/cause-route.ts';
-import type { Cause } from '../api/condition.ts';
+import { combine, type Cause } from '../api/condition.ts';
 import type { Route } from '../api/gateway.ts';
 import { keyOf, type Key } from '../api/ref.ts';
 import type { RuleConfig } from '#proxy/config/schema.ts';
 import type { ParentBinding } from './attach.ts';
 import { resolveRef, serviceKey, type RefContext } from './backend.ts';
-import { combine } from './config.ts';
 import type { Grants } from './grant.ts';
 import { draftGrpcRules } from './grpc-route.ts';
 import { draftHttpRules } from './http-route.ts';

@@ -19,33 +19,34 @@ const claimKey = (tunnelId: string, hostname: string): string => `${tunnelId} ${
 const claimed = (hostnames: readonly string[], listenerHostname: string): readonly string[] =>
   hostnames.length > 0 ? hostnames : [listenerHostname];
 
+/** Claims by hostname; most have one claimant, which is kept without a set around it. */
+function collectClaims(claimants: readonly Claimant[]): ReadonlyMap<string, string | ReadonlySet<string>> {
+  const claims = new Map<string, string | Set<string>>();
+  for (const { namespace, parents } of claimants) {
+    for (const key of parents.flatMap(claimKeys)) {
+      const before = claims.get(key) ?? namespace;
+      if (before instanceof Set) before.add(namespace);
+      else claims.set(key, before === namespace ? namespace : new Set([before, namespace]));
+    }
+  }
+  return claims;
+}
+
+function claimKeys({ gateway: { tunnelId }, matches }: ParentBinding): readonly string[] {
+  if (tunnelId === null) return [];
+  return matches.flatMap(({ listener, hostnames }) =>
+    listener.unusable === null ? claimed(hostnames, listener.hostname).map((hostname) => claimKey(tunnelId, hostname)) : [],
+  );
+}
+
 /**
  * The longest owning domain wins, so that a parent tenant cannot take over a host of its child; namespaces that are not policed come after
  * all that are. Claimants of equal rank share the hostname by the specification's precedence.
  */
 export function decideClaims(claimants: readonly Claimant[], ownership: Ownership): Verdicts {
-  const claims = new Map<string, string | Set<string>>();
-  let contested = false;
-  for (const { namespace, parents } of claimants) {
-    for (const { gateway, matches } of parents) {
-      for (const { listener, hostnames } of gateway.tunnelId === null ? [] : matches) {
-        if (listener.unusable !== null) continue;
-        for (const hostname of claimed(hostnames, listener.hostname)) {
-          const key = claimKey(gateway.tunnelId ?? '', hostname);
-          const before = claims.get(key);
-          if (before === undefined) claims.set(key, namespace);
-          else if (before instanceof Set) before.add(namespace);
-          else if (before !== namespace) {
-            claims.set(key, new Set([before, namespace]));
-            contested = true;
-          }
-        }
-      }
-    }
-  }
   const verdicts = new Map<string, ReadonlySet<string>>();
-  if (!contested) return verdicts;
-  for (const [key, namespaces] of claims) {
+  if (!ownership.enforced) return verdicts;
+  for (const [key, namespaces] of collectClaims(claimants)) {
     if (typeof namespaces === 'string') continue;
     const ranked = [...namespaces].map((namespace) => ({ namespace, rank: ownership.domainOf(namespace)?.length ?? -1 }));
     const best = Math.max(...ranked.map(({ rank }) => rank));
