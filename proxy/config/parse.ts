@@ -14,7 +14,7 @@ const MAX_PROBLEMS = 100;
 /** Bytes of lines that are read before others get their turn: about a millisecond. */
 const SLICE_BYTES = 32 * 1024;
 
-export type ParseCode =
+type ParseCode =
   /** Longer than the limits allow. */
   | 'too-large'
   /** Bytes that are no lines of JSON objects. */
@@ -33,7 +33,7 @@ export type ParseCode =
   /** Not wanted by `admit`. */
   | 'refused';
 
-export interface ParseFailure {
+interface ParseFailure {
   readonly code: ParseCode;
   /** A sentence for logs and answers, with the line where that helps; no values of the configuration. */
   readonly message: string;

@@ -61,7 +61,7 @@ export class ArmList {
   #findByQuery(request: RequestKey, work: Work, best: RankedArm | null): RankedArm | null {
     for (const { name, arms, sample } of this.#query) {
       if (findParameter(request.query, name, range, work)) {
-        best = firstHolding(arms.get(decodedValue(request.query, range)) ?? none, request, work, best);
+        best = firstHolding(arms.get(decodedValue(request.query, range, work)) ?? none, request, work, best);
       }
       if (work.left < 0) return best ?? sample;
     }

@@ -11,7 +11,7 @@ import type { Work } from './work.ts';
 /** In order of precedence: any Exact beats any RegularExpression beats any PathPrefix. */
 export const PATH = { exact: 0, pattern: 1, prefix: 2 };
 
-export interface ValueCondition {
+interface ValueCondition {
   /** Header: lower case. Query: as bytes. */
   readonly name: string;
   /** As bytes; not used when there is a pattern. */
@@ -133,5 +133,5 @@ const range: ValueRange = { start: 0, end: 0 };
 
 function parameterHolds({ name, value, pattern }: ValueCondition, { query }: RequestKey, work: Work): boolean {
   if (!findParameter(query, name, range, work)) return false;
-  return pattern === null ? valueEquals(query, range, value) : pattern.test(decodedValue(query, range), work);
+  return pattern === null ? valueEquals(query, range, value, work) : pattern.test(decodedValue(query, range, work), work);
 }

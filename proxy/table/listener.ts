@@ -26,7 +26,7 @@ interface Competition {
 /** The well-known port of each protocol: the one that the edge serves, so its listener goes first. */
 const DEFAULT_PORT = { HTTP: 80, HTTPS: 443 };
 
-export interface EntryPlan {
+interface EntryPlan {
   readonly tables: readonly ListenerTable[];
   readonly table: EntryTable;
 }

@@ -26,14 +26,17 @@ export function findParameter(query: string, name: string, range: ValueRange, wo
 }
 
 /** Whether the value in `range` decodes to exactly these bytes. */
-export function valueEquals(query: string, range: ValueRange, value: string): boolean {
+export function valueEquals(query: string, range: ValueRange, value: string, work: Work): boolean {
+  work.left -= 2 * Math.min(value.length, range.end - range.start);
   return skipDecoded(query, range.start, range.end, value, false) === range.end;
 }
 
 /** The decoded value as a byte string, for expressions and index look-ups. */
-export function decodedValue(query: string, { start, end }: ValueRange): string {
+export function decodedValue(query: string, { start, end }: ValueRange, work: Work): string {
   const raw = query.slice(start, end);
+  work.left -= raw.length >> 3;
   if (!/[%+]/.test(raw)) return raw;
+  work.left -= raw.length;
   let value = '';
   for (let at = 0; at < raw.length; at += width(raw, at, raw.length)) value += String.fromCharCode(byteAt(raw, at, raw.length));
   return value;

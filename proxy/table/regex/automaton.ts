@@ -6,7 +6,7 @@ import { fromBytes } from '../bytes.ts';
 import type { Work } from '../work.ts';
 import { ASSERT, MAX_RUNE, OP, type Program } from './program.ts';
 
-export interface StateOwner {
+interface StateOwner {
   /** Drops every state; they are built again when needed. */
   forget(): void;
 }

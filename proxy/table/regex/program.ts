@@ -25,7 +25,7 @@ export const ASSERT = { lineStart: 1, lineEnd: 2, textStart: 4, textEnd: 8, word
 
 export const MAX_RUNE = 0x10ffff;
 
-export interface Instruction {
+interface Instruction {
   /** `alt`, `assertion`, `fail`, `match`, `nop` or `rune`; other kinds are translated to these. */
   readonly op: number;
   /** Index of the next instruction. */
