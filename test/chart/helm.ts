@@ -98,7 +98,7 @@ export function one(objects: readonly Manifest[], kind: string, name?: string): 
   return first;
 }
 
-export interface Container {
+interface Container {
   readonly name: string;
   readonly image: string;
   readonly args: readonly string[];
@@ -111,11 +111,11 @@ export interface Container {
   readonly readinessProbe?: Probe;
 }
 
-export interface Probe {
+interface Probe {
   readonly httpGet: { readonly path: string; readonly port: string };
 }
 
-export interface EnvironmentVariable {
+interface EnvironmentVariable {
   readonly name: string;
   readonly value?: string;
   readonly valueFrom?: {
@@ -124,7 +124,7 @@ export interface EnvironmentVariable {
   };
 }
 
-export interface PodSpec {
+interface PodSpec {
   readonly containers: readonly Container[];
   readonly serviceAccountName?: string;
   readonly automountServiceAccountToken: boolean;
@@ -133,7 +133,7 @@ export interface PodSpec {
   readonly volumes: readonly { readonly name: string; readonly emptyDir?: { readonly medium?: string }; readonly secret?: unknown }[];
 }
 
-export interface DeploymentSpec {
+interface DeploymentSpec {
   readonly replicas: number;
   readonly selector: { readonly matchLabels: Readonly<Record<string, string>> };
   readonly template: {

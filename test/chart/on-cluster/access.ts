@@ -4,12 +4,14 @@ import { suite, test, type TestContext } from 'node:test';
 import { KubeConfig } from '@kubernetes/client-node';
 import { KubeClient } from '#controller/kube/client.ts';
 import { silentLog } from '#controller/kube/log.ts';
+import { Elector } from '#controller/loop/leader.ts';
 import { createKubeSource, type KubeSource } from '#controller/watch/kube-source.ts';
 import type { Cluster } from '#test/cluster/control-plane.ts';
+import { until } from '#test/cluster/until.ts';
 import { eventually } from '#test/kube/eventually.ts';
 import { CHART_NAME, type Values } from '../helm.ts';
 import { classConfig } from '../values.ts';
-import { apply, namespace, NAMESPACE, release, uninstall } from './release.ts';
+import { apply, namespace, NAMESPACE, read, release, uninstall } from './release.ts';
 
 const ACCOUNT = `edge-${CHART_NAME}`;
 const AUTH_SECRET = `edge-${CHART_NAME}-proxy-auth-token`;
@@ -47,15 +49,17 @@ export function accessTests(running: () => Cluster): void {
     return (answer as { readonly status: { readonly allowed: boolean } }).status.allowed;
   };
 
-  const source = async (t: TestContext, wanted: readonly string[]): Promise<KubeSource> => {
+  const clientOf = async (t: TestContext): Promise<KubeClient> => {
     const kubeConfig = new KubeConfig();
     kubeConfig.loadFromFile(await running().serviceAccountKubeconfig(NAMESPACE, ACCOUNT));
     const client = new KubeClient({ kubeConfig });
-    const source = createKubeSource({ client, log: silentLog });
-    t.after(async () => {
-      await source.stop();
-      client.close();
-    });
+    t.after(() => client.close());
+    return client;
+  };
+
+  const source = async (t: TestContext, wanted: readonly string[]): Promise<KubeSource> => {
+    const source = createKubeSource({ client: await clientOf(t), log: silentLog });
+    t.after(() => source.stop());
     void source.start();
     source.want({ secrets: new Set(wanted), configMaps: new Set() });
     await eventually(`the source is synced; it says ${JSON.stringify(source.problems())}`, () => source.synced, LIMIT_MS);
@@ -92,6 +96,23 @@ export function accessTests(running: () => Cluster): void {
           ['cert', 'tenant-a'],
         ],
       );
+    });
+
+    test('takes the Lease, keeps it and gives it back', async (t) => {
+      const client = await clientOf(t);
+      const name = `${CHART_NAME}-leader`;
+      const timings = { leaseMs: 15_000, renewDeadlineMs: 10_000, retryMs: 20 };
+      const lost: string[] = [];
+      const where = { client, namespace: NAMESPACE, name, identity: 'test', log: silentLog, timings };
+      const elector = new Elector({ ...where, onElected: () => {}, onLost: (reason) => lost.push(reason) });
+      elector.start();
+      await eventually(`it leads; it says ${elector.problem()}`, () => elector.isLeader(), LIMIT_MS);
+      const path = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/${name}`;
+      const lease = async (): Promise<Values> => (await read(running(), path))['spec'] as Values;
+      const { renewTime } = await lease();
+      await until('it is renewed', AbortSignal.timeout(LIMIT_MS), async () => (await lease())['renewTime'] !== renewTime);
+      await elector.stop();
+      assert.deepEqual([(await lease())['holderIdentity'], lost], ['', []]);
     });
 
     test('writes statuses and events, makes its Lease and the auth token', async () => {
