@@ -71,7 +71,7 @@ export abstract class Attempt implements Job, OpenExchange {
   /** For exchanges that a route does not allow for this kind: an answer, or null. */
   protected abstract refuse(bodyLength: number): reply.Answer | null;
   abstract checkStall(tick: number): void;
-  abstract clientBroke(): boolean;
+  abstract clientBroke(): 'unanswered' | 'underway' | 'answered';
   abstract onOpen(): void;
   abstract onInformation(status: number, fields: readonly string[]): void;
   abstract onHead(head: ResponseHead): void;
@@ -87,6 +87,8 @@ export abstract class Attempt implements Job, OpenExchange {
     const { entry } = connection.front;
     const request = readRequest(incoming, connection.peer, head, key);
     if ('status' in request) {
+      // Whether there is a body, and where it ends, is not to be relied on.
+      this.bodyLength = -1;
       this.answer(request, null);
       return;
     }

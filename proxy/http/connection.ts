@@ -16,8 +16,8 @@ export interface OpenExchange {
   nextOnConnection: OpenExchange | null;
   /** The client's connection is gone. */
   clientGone(): void;
-  /** The client has sent something that is not HTTP in the middle of this request. True: answer it, nothing has been sent yet. */
-  clientBroke(): boolean;
+  /** The client has sent something that is not HTTP in the middle of this request. Says whether its answer has been sent. */
+  clientBroke(): 'unanswered' | 'underway' | 'answered';
   /** Called every tick: ends itself when nothing has moved for too long. */
   checkStall(tick: number): void;
 }

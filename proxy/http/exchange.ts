@@ -192,7 +192,8 @@ export class Exchange extends Attempt {
   private send(status: number, fields: string[], body: string, trailers: readonly string[]): void {
     const { res } = this;
     this.ended = true;
-    if (this.plane.draining || this.connection.front.closing) res.shouldKeepAlive = false;
+    // Behind a request that is malformed nobody can tell where the next one begins.
+    if (status === 400 || this.plane.draining || this.connection.front.closing) res.shouldKeepAlive = false;
     try {
       res.writeHead(status, fields);
       // A gRPC status stands in the head and once more in the trailers: an intermediary that sends the head first hides that nothing follows.
@@ -235,12 +236,13 @@ export class Exchange extends Attempt {
     if (limit > 0 && (tick - this.progress) * tickTime > limit) this.onTimeout();
   }
 
-  clientBroke(): boolean {
-    if (this.status !== 0) return false;
+  clientBroke(): 'unanswered' | 'underway' | 'answered' {
+    if (this.done) return 'answered';
+    if (this.status !== 0) return 'underway';
     this.leaveBackend(true);
     this.status = 400;
     this.finish(false);
-    return true;
+    return 'unanswered';
   }
 }
 

@@ -99,11 +99,18 @@ export class FrontServer {
 
   private clientError(error: Error, socket: FrontSocket): void {
     const open = socket[OWN]?.exchanges() ?? [];
-    // Nothing that is under way can be told what went wrong, unless none of its answer has been sent yet.
-    const answerable = open.every((exchange) => exchange.clientBroke());
     const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-    if (answerable && socket.writable && code !== 'ECONNRESET') finishRaw(socket, PARSE_ANSWERS[code] ?? BAD_REQUEST);
-    else socket.destroy();
+    // A connection that broke, or ended in the middle of a request: nobody is left to be told.
+    const gone = code === 'HPE_INVALID_EOF_STATE' ? open.length > 0 : !/^(?:HPE_|ERR_HTTP_REQUEST_TIMEOUT$)/.test(code);
+    if (gone || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    // What is under way can be told what went wrong only if nothing of its answer has been sent yet.
+    const states = open.map((exchange) => exchange.clientBroke());
+    if (states.includes('underway')) socket.destroy();
+    else if (states.includes('answered')) socket.destroySoon();
+    else finishRaw(socket, PARSE_ANSWERS[code] ?? BAD_REQUEST);
   }
 
   /** Stops accepting; connections end with their next answer, idle ones now. Resolves when the last one is closed. */

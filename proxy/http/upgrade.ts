@@ -163,8 +163,8 @@ export class UpgradeExchange extends Attempt implements TunnelOwner {
     if (this.backend === null) super.clientGone();
   }
 
-  clientBroke(): boolean {
-    return false;
+  clientBroke(): 'underway' {
+    return 'underway';
   }
 }
 
