@@ -1,7 +1,7 @@
 // Lets objects of one kind (or one object) into the store, and remembers those that could not be let in.
 import { type Key, keyOf } from '#controller/api/ref.ts';
-import { decode, identify } from './decode.ts';
 import type { KindRow } from '#controller/kube/kinds.ts';
+import { decode, identify } from './decode.ts';
 import type { SourceProblem } from './source.ts';
 import type { Store } from './store.ts';
 

@@ -3,11 +3,12 @@ import type { WantedObjects } from '#controller/api/plan.ts';
 import type { KindName, Snapshot } from '#controller/api/snapshot.ts';
 import type { KubeClient } from '#controller/kube/client.ts';
 import { type Clock, systemClock } from '#controller/kube/clock.ts';
+import { kindRows, rowOf } from '#controller/kube/kinds.ts';
 import type { Log } from '#controller/kube/log.ts';
 import { Slots } from '#controller/kube/slots.ts';
-import { kindRows, rowOf } from '#controller/kube/kinds.ts';
 import type { ListLimits } from './list.ts';
-import { Reflector, type ReflectorContext, type ReflectorStats } from './reflector.ts';
+import { Reflector } from './reflector.ts';
+import type { ReflectorContext, ReflectorStats } from './reflector-context.ts';
 import type { Source, SourceProblem } from './source.ts';
 import { Store } from './store.ts';
 import { defaultTimings, type ReflectorTimings } from './timings.ts';
@@ -26,6 +27,8 @@ export interface KubeSourceOptions {
 }
 
 export interface KubeSource extends Source {
+  /** Resolves when every kind has been listed anew, in full: what is missing then is really gone. Waits as long as the API server takes. */
+  confirm(): Promise<void>;
   /** One row per collection that is followed, for metrics and debugging. */
   stats(): readonly ReflectorStats[];
 }
@@ -75,6 +78,9 @@ export function createKubeSource(options: KubeSourceOptions): KubeSource {
     want(wanted: WantedObjects): void {
       secrets.set(wanted.secrets);
       configMaps.set(wanted.configMaps);
+    },
+    async confirm(): Promise<void> {
+      await Promise.all(reflectors.map((reflector) => reflector.refresh()));
     },
     async stop(): Promise<void> {
       await Promise.all(parts.map((part) => part.stop()));

@@ -1,44 +1,13 @@
 // Keeps the store equal to one collection of the API server: list, watch, resume, and list again when resuming is impossible.
 import { Backoff } from '#controller/kube/backoff.ts';
-import type { KubeClient } from '#controller/kube/client.ts';
-import { between, type Clock, sleep } from '#controller/kube/clock.ts';
+import { between, sleep } from '#controller/kube/clock.ts';
 import { describeError, KubeError, statusOf } from '#controller/kube/errors.ts';
-import type { Log } from '#controller/kube/log.ts';
-import type { Slots } from '#controller/kube/slots.ts';
-import { Intake, type Scope } from './intake.ts';
 import { type KindRow, resourceName, resourcePath } from '#controller/kube/kinds.ts';
-import { defaultListLimits, listAll, type ListLimits } from './list.ts';
+import { Intake, type Scope } from './intake.ts';
+import { defaultListLimits, listAll } from './list.ts';
+import type { ReflectorContext, ReflectorStats, Verdict } from './reflector-context.ts';
 import type { SourceProblem } from './source.ts';
-import type { Store } from './store.ts';
 import { watchEvents, type WatchEvent } from './stream.ts';
-import type { ReflectorTimings } from './timings.ts';
-
-export interface ReflectorContext {
-  readonly client: KubeClient;
-  readonly store: Store;
-  readonly log: Log;
-  readonly clock: Clock;
-  /** Uniform in [0, 1). */
-  readonly random: () => number;
-  readonly timings: ReflectorTimings;
-  readonly listLimits?: ListLimits;
-  /** Shared by many reflectors, bounds the lists at the same time. */
-  readonly slots: Slots;
-  /** After each change of the store, of `settled` or of the problems. */
-  readonly changed: () => void;
-}
-
-/** Unread until the first answer; later answers move between the others. */
-type Verdict = 'unread' | 'listed' | 'not served' | 'forbidden';
-
-export interface ReflectorStats {
-  readonly where: string;
-  readonly verdict: Verdict;
-  readonly lists: number;
-  readonly events: number;
-  /** Ms since something came from the server; infinite before the first time. */
-  readonly silentMs: number;
-}
 
 const FAILURES_UNTIL_LIST = 5;
 const FAILURES_UNTIL_PROBLEM = 3;
@@ -54,6 +23,10 @@ export class Reflector {
   readonly #intake: Intake;
   readonly #backoff: Backoff;
   readonly #abort = new AbortController();
+  /** Ends the watch that is open, and nothing else. */
+  #interrupt = new AbortController();
+  /** Who waits for a list that began after he asked. */
+  #askers: (() => void)[] = [];
   #done: Promise<void> = Promise.resolve();
   #verdict: Verdict = 'unread';
   /** The API version in use. */
@@ -88,6 +61,16 @@ export class Reflector {
     this.#intake.close();
     this.#abort.abort();
     await this.#done;
+    this.#answer(this.#askers);
+  }
+
+  /** Resolves when the store holds a full list that began after this call, however long the server takes to give one. */
+  refresh(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    if (this.#abort.signal.aborted) resolve();
+    else this.#askers.push(resolve);
+    this.#interrupt.abort();
+    return promise;
   }
 
   /** True when the store can be relied on: it holds a full list, or it is known that there is nothing to hold. */
@@ -115,7 +98,7 @@ export class Reflector {
     while (!signal.aborted) {
       let pauseMs: number;
       try {
-        if (this.#position === '' || clock.monotonic() >= this.#relistAt) await this.#list();
+        if (this.#position === '' || this.#askers.length > 0 || clock.monotonic() >= this.#relistAt) await this.#list();
         // A server that ends each watch at once must not be asked again and again.
         pauseMs = (await this.#watch()) >= timings.healthyMs ? 0 : this.#backoff.next();
       } catch (error) {
@@ -126,6 +109,22 @@ export class Reflector {
   }
 
   async #list(): Promise<void> {
+    const askers = this.#askers;
+    this.#askers = [];
+    try {
+      await this.#listAnyVersion();
+      this.#answer(askers);
+    } catch (error) {
+      this.#askers.unshift(...askers);
+      throw error;
+    }
+  }
+
+  #answer(askers: readonly (() => void)[]): void {
+    for (const resolve of askers) resolve();
+  }
+
+  async #listAnyVersion(): Promise<void> {
     const { versions } = this.#row;
     for (const [index, version] of versions.entries()) {
       try {
@@ -152,8 +151,20 @@ export class Reflector {
     this.#decide('listed');
   }
 
-  /** Resolves with the ms that the watch lived when the server ends it in order. */
+  /** Resolves with the ms that the watch lived when the server ends it in order; infinite when it was interrupted for a list. */
   async #watch(): Promise<number> {
+    // Asked during the list that has just ended.
+    if (this.#askers.length > 0) return Number.POSITIVE_INFINITY;
+    this.#interrupt = new AbortController();
+    try {
+      return await this.#watchUntil(AbortSignal.any([this.#abort.signal, this.#interrupt.signal]));
+    } catch (error) {
+      if (this.#interrupt.signal.aborted) return Number.POSITIVE_INFINITY;
+      throw error;
+    }
+  }
+
+  async #watchUntil(signal: AbortSignal): Promise<number> {
     const { client, clock, random, timings } = this.#context;
     const response = await client.open({
       method: 'GET',
@@ -167,7 +178,7 @@ export class Reflector {
       },
       accept: this.#accept(''),
       idleMs: timings.idleMs,
-      signal: this.#abort.signal,
+      signal,
     });
     const opened = clock.monotonic();
     const lived = (): number => clock.monotonic() - opened;
@@ -257,6 +268,8 @@ export class Reflector {
   }
 
   #decide(verdict: Verdict): void {
+    // That there is nothing to list is an answer as well.
+    if (verdict !== 'listed') this.#answer(this.#askers.splice(0));
     if (this.#verdict === verdict) return;
     this.#verdict = verdict;
     this.#context.log.info({ where: this.#where, state: verdict }, 'source state changed');

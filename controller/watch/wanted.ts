@@ -1,7 +1,8 @@
 // Secrets and ConfigMaps are read one by one, as others refer to them: the controller needs no right to read those of a whole cluster.
 import type { Key } from '#controller/api/ref.ts';
 import { isNamespaceName, isObjectName, type KindRow } from '#controller/kube/kinds.ts';
-import { Reflector, type ReflectorContext, type ReflectorStats } from './reflector.ts';
+import { Reflector } from './reflector.ts';
+import type { ReflectorContext, ReflectorStats } from './reflector-context.ts';
 import type { SourceProblem } from './source.ts';
 
 export class WantedObjectsOf {

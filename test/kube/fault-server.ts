@@ -29,6 +29,8 @@ export class FaultServer {
   /** Resources, as `group/version/plural`, that answer like an API server without their CRD. */
   readonly absent = new Set<string>();
   intercept: Intercept = () => false;
+  /** Hears the body of each request that has one. */
+  onBody: (seen: Seen, body: string) => void = () => {};
   readonly #watchers = new Set<Watcher>();
   readonly #server = http.createServer((request, response) => void this.#answer(request, response));
 
@@ -108,6 +110,7 @@ export class FaultServer {
     response.on('error', () => {});
     let body = '';
     for await (const chunk of request) body += String(chunk);
+    if (body !== '') this.onBody(seen, body);
     if (this.intercept(seen, response)) return;
     if (this.absent.has(resource.served)) return void response.writeHead(404, { 'content-type': 'text/plain' }).end('404 page not found\n');
     if (watch) return this.#watch(resource, url.searchParams, response);

@@ -14,6 +14,12 @@ export interface StoredObject {
   readonly [field: string]: unknown;
 }
 
+/** What a test puts in; the table adds identity and version. */
+export interface NewObject {
+  readonly metadata: { readonly name: string; readonly [field: string]: unknown };
+  readonly [field: string]: unknown;
+}
+
 export interface Resource {
   /** `group/version/plural`. */
   readonly served: string;
@@ -72,7 +78,7 @@ export class ObjectTable {
   }
 
   /** Creates or replaces the object at its collection's path, e.g. `/api/v1/namespaces/a/secrets`. */
-  put(collection: string, object: { readonly metadata: { readonly name: string; readonly [field: string]: unknown } }): StoredObject {
+  put(collection: string, object: NewObject): StoredObject {
     const resource = this.resourceOf(new URL(`${collection}/${object.metadata.name}`, 'http://table'));
     return this.#write(resource, object);
   }
@@ -150,7 +156,7 @@ export class ObjectTable {
     return { status: 200, body: this.#write({ ...resource, subresource: '' }, next) };
   }
 
-  #write(resource: Resource, object: { readonly metadata: { readonly name: string; readonly [field: string]: unknown } }): StoredObject {
+  #write(resource: Resource, object: NewObject): StoredObject {
     const id = idOf(resource);
     const before = this.#objects.get(id)?.object;
     this.revision++;

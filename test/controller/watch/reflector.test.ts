@@ -173,6 +173,53 @@ suite('interruptions', () => {
   });
 });
 
+suite('confirming', () => {
+  test('lists anew, sees what a deaf watch missed, and goes on', async (t) => {
+    const { server, source, keys } = await startRig(t, { prepare: fill(2) });
+    server.deafen('httproutes');
+    server.table.remove(`${routes}/r0`);
+    await source.confirm();
+    assert.deepEqual(keys(), ['default/r1']);
+    await eventually('watches', () => server.openWatches === 1);
+    server.table.put(routes, route('next'));
+    await eventually('follows', () => keys().includes('default/next'));
+    assert.equal(server.requests('httproutes', false).length, 2);
+  });
+
+  test('waits for a list that succeeds, one that began after the question', async (t) => {
+    const { server, source } = await startRig(t);
+    let confirmed = 0;
+    server.intercept = (seen, response) => !seen.watch && refuse(response, 503, 'ServiceUnavailable');
+    const both = [source.confirm(), source.confirm()].map((one) => one.then(() => confirmed++));
+    await eventually('tried', () => server.requests('httproutes', false).length >= 3);
+    assert.equal(confirmed, 0);
+    server.intercept = () => false;
+    await Promise.all(both);
+    await eventually('watches', () => server.openWatches === 1);
+  });
+
+  test('a question asked during a list is answered by the next one', async (t) => {
+    const { server, source } = await startRig(t);
+    const again: Promise<void>[] = [];
+    server.intercept = (seen) => {
+      if (!seen.watch && again.length === 0) again.push(source.confirm());
+      return false;
+    };
+    await source.confirm();
+    await Promise.all(again);
+    assert.equal(server.requests('httproutes', false).length, 3);
+  });
+
+  test('ends when everything stops', async (t) => {
+    const { server, source } = await startRig(t);
+    server.intercept = () => true;
+    const confirming = source.confirm();
+    await source.stop();
+    await confirming;
+    await source.confirm();
+  });
+});
+
 suite('a version that is gone', () => {
   const loseEvents = (server: FaultServer): void => {
     server.deafen('httproutes');
