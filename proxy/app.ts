@@ -56,13 +56,8 @@ class ProxyApp implements Proxy {
   constructor(settings: ProxySettings, log: ConnectorLog) {
     this.#settings = settings;
     this.#log = log;
-    const { accessLog } = settings;
-    this.#dataPlane = new DataPlane({
-      log,
-      random: Math.random,
-      metrics: this.#metrics.requests,
-      accessLog: accessLog.enabled ? accessLog : null,
-    });
+    const accessLog = settings.accessLog.enabled ? createAccessLog(settings.accessLog) : undefined;
+    this.#dataPlane = new DataPlane({ log, random: Math.random, metrics: this.#metrics.requests, ...(accessLog && { accessLog }) });
     this.#connectors = new ConnectorSet({
       create: (wanted) => this.#createConnector(wanted),
       onChange: () => this.#connectorChanged(),

@@ -13,8 +13,16 @@ export class MetricsPage {
       this.requests.exposition().trimEnd(),
       ...gauge('cftunnel_proxy_config_epoch', 'Epoch of the configuration in force.', [['', header?.epoch ?? 0]]),
       ...gauge('cftunnel_proxy_config_sequence', 'Sequence of the configuration in force.', [['', header?.sequence ?? 0]]),
-      ...gauge('cftunnel_proxy_tunnel_connections', 'Connections of this proxy that are registered at the edge.', perTunnel(connectors, 'connections')),
-      ...gauge('cftunnel_proxy_tunnel_config_version', 'Version of the tunnel document that the connector applied.', perTunnel(connectors, 'configVersion')),
+      ...gauge(
+        'cftunnel_proxy_tunnel_connections',
+        'Connections of this proxy that are registered at the edge.',
+        perTunnel(connectors, 'connections'),
+      ),
+      ...gauge(
+        'cftunnel_proxy_tunnel_config_version',
+        'Version of the tunnel document that the connector applied.',
+        perTunnel(connectors, 'configVersion'),
+      ),
       ...gauge('process_resident_memory_bytes', 'Resident memory.', [['', memory.rss]]),
       ...gauge('nodejs_heap_size_used_bytes', 'Heap in use.', [['', memory.heapUsed]]),
       '# HELP process_cpu_seconds_total CPU time.',

@@ -11,7 +11,7 @@ import type { Push } from './proxy-link.ts';
 export interface PlanePusherOptions {
   /** Shared bearer token and TLS key of the plane; null only where the proxies run with an open config API. */
   readonly token: string | null;
-  /** A fact may have changed. */
+  /** The fact has changed. */
   readonly onFact: () => void;
   readonly onHigherEpoch: (epoch: number) => void;
   /** How often a proxy that is up to date is asked what it has: finds restarts that no event tells of. */
@@ -34,6 +34,8 @@ export class PlanePusher {
   private readonly now: () => number;
   private push: Push | null = null;
   private since: number;
+  /** The fact that was last told. */
+  private told = '';
 
   constructor(options: PlanePusherOptions) {
     this.options = options;
@@ -129,6 +131,9 @@ export class PlanePusher {
 
   private changed(): void {
     for (const check of [...this.waiters]) check();
+    const fact = JSON.stringify(this.fact());
+    if (fact === this.told) return;
+    this.told = fact;
     this.options.onFact();
   }
 

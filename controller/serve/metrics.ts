@@ -13,6 +13,7 @@ export class ControllerMetrics {
   readonly apiDuration: Histogram<'method' | 'resource'>;
   readonly apiCalls: Counter<'method' | 'resource' | 'status'>;
   readonly apiErrors: Counter<'method' | 'error_type'>;
+  readonly skippedWrites: Counter;
   readonly configPushes: Gauge<'plane' | 'state'>;
   readonly leader: Gauge;
 
@@ -57,6 +58,11 @@ export class ControllerMetrics {
       name: 'cftunnel_cloudflare_api_errors_total',
       help: 'Failed Cloudflare API calls.',
       labelNames: ['method', 'error_type'],
+      registers,
+    });
+    this.skippedWrites = new Counter({
+      name: 'cftunnel_tunnel_writes_skipped_total',
+      help: 'Tunnel documents that were as they should be.',
       registers,
     });
     this.configPushes = new Gauge({
