@@ -5,6 +5,7 @@ import { helmUnavailable } from './helm.ts';
 import { accessTests } from './on-cluster/access.ts';
 import { admissionTests } from './on-cluster/admission.ts';
 import { objectTests } from './on-cluster/objects.ts';
+import { runTests } from './on-cluster/run.ts';
 
 suite('the chart on a cluster', { skip: clusterUnavailable() ?? helmUnavailable() ?? false }, () => {
   let cluster: Cluster;
@@ -16,5 +17,6 @@ suite('the chart on a cluster', { skip: clusterUnavailable() ?? helmUnavailable(
 
   objectTests(running);
   accessTests(running);
+  runTests(running);
   admissionTests(running);
 });

@@ -38,7 +38,7 @@ const statuses = [
   'cf.k8s.lex.la/gatewayclassconfigs/status',
 ].map((what) => `${what} update`);
 
-const events = ['/events', 'events.k8s.io/events'].flatMap((what) => ['create', 'patch'].map((verb) => `${what} ${verb}`));
+const events = ['create', 'patch'].map((verb) => `events.k8s.io/events ${verb}`);
 
 const rolesIn = (objects: readonly Manifest[], suffix: string): readonly (readonly [string | undefined, readonly string[]])[] =>
   objects
@@ -97,7 +97,7 @@ suite('roles', { skip: helmUnavailable() ?? false }, () => {
   test('for the Lease: one, in the namespace of the release or where it is put, with and without election', async () => {
     const lease = (name: string): readonly string[] =>
       sorted(
-        ['get', 'update'].map((verb) => `coordination.k8s.io/leases named ${name} ${verb}`),
+        ['get', 'update', 'patch'].map((verb) => `coordination.k8s.io/leases named ${name} ${verb}`),
         ['coordination.k8s.io/leases create'],
       );
     assert.deepEqual(rolesIn(await render(), '-lease'), [['system', lease('cloudflare-tunnel-gateway-controller-leader')]]);

@@ -1,6 +1,6 @@
 // The ServiceAccount of the controller, with the roles of the chart on the real API server: it can do its work, and little else.
 import assert from 'node:assert/strict';
-import { suite, test, type TestContext } from 'node:test';
+import { after, suite, test, type TestContext } from 'node:test';
 import { KubeConfig } from '@kubernetes/client-node';
 import { KubeClient } from '#controller/kube/client.ts';
 import { silentLog } from '#controller/kube/log.ts';
@@ -11,10 +11,10 @@ import { until } from '#test/cluster/until.ts';
 import { eventually } from '#test/kube/eventually.ts';
 import { CHART_NAME, type Values } from '../helm.ts';
 import { classConfig } from '../values.ts';
-import { apply, namespace, NAMESPACE, read, release, uninstall } from './release.ts';
+import { apply, namespace, NAMESPACE, read, RELEASE, release, uninstall } from './release.ts';
 
-const ACCOUNT = `edge-${CHART_NAME}`;
-const AUTH_SECRET = `edge-${CHART_NAME}-proxy-auth-token`;
+const ACCOUNT = `${RELEASE}-${CHART_NAME}`;
+const AUTH_SECRET = `${ACCOUNT}-proxy-auth-token`;
 const LIMIT_MS = 20_000;
 
 /** `verb [namespace/]resource[.group][/subresource][:name]`. */
@@ -70,6 +70,11 @@ export function accessTests(running: () => Cluster): void {
     release(running(), 'upgrade', values, { args: ['--install', '--create-namespace'] });
 
   suite('the account of the controller', () => {
+    after(async () => {
+      await uninstall(running());
+      await running().kubectl(['--namespace', NAMESPACE, 'delete', 'secrets', 'tunnel', 'cloudflare', AUTH_SECRET, 'other']);
+    });
+
     test('follows every kind, and the Secrets that are named', async (t) => {
       await apply(running(), namespace('tenant-a'));
       await installed({ gatewayClassConfig: classConfig });
@@ -122,9 +127,10 @@ export function accessTests(running: () => Cluster): void {
         { verb: 'update', group: gatewayApi, resource: 'gatewayclasses', subresource: 'status' },
         { verb: 'update', group: 'cf.k8s.lex.la', resource: 'gatewayclassconfigs', subresource: 'status' },
         { verb: 'create', group: 'events.k8s.io', resource: 'events', namespace: 'tenant-a' },
-        { verb: 'create', resource: 'events', namespace: 'default' },
+        { verb: 'patch', group: 'events.k8s.io', resource: 'events', namespace: 'default' },
         { verb: 'create', group: 'coordination.k8s.io', resource: 'leases', namespace: NAMESPACE },
         { verb: 'update', group: 'coordination.k8s.io', resource: 'leases', namespace: NAMESPACE, name: `${CHART_NAME}-leader` },
+        { verb: 'patch', group: 'coordination.k8s.io', resource: 'leases', namespace: NAMESPACE, name: `${CHART_NAME}-leader` },
         { verb: 'create', resource: 'secrets', namespace: NAMESPACE },
       ];
       for (const question of allowed) assert.equal(await may(question), true, JSON.stringify(question));
@@ -171,7 +177,6 @@ export function accessTests(running: () => Cluster): void {
       const all = await source(t, ['tenant-a/cert', `${NAMESPACE}/other`]);
       await eventually('both are there', () => all.snapshot().objects.Secret.size === 2, LIMIT_MS);
       assert.deepEqual(all.problems(), []);
-      await uninstall(running());
     });
   });
 }

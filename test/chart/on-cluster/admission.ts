@@ -89,7 +89,8 @@ export function admissionTests(running: () => Cluster): void {
   };
 
   suite('hostname ownership at admission', () => {
-    test('the vectors, for HTTPRoutes and GRPCRoutes', async () => {
+    test('the vectors, for HTTPRoutes and GRPCRoutes', async (t) => {
+      t.after(() => uninstall(running()));
       const namespaceOf = ({ label }: Vector): string => {
         if (label === undefined) return 'unlabelled';
         return label === '' ? 'empty' : label === DOMAIN ? 'team-a' : 'team-upper';
@@ -109,8 +110,9 @@ export function admissionTests(running: () => Cluster): void {
       await withdrawn('HTTPRoute', 'unlabelled', {});
     });
 
-    test('leaves alone: namespaces that are not selected, statuses, and the deletion of older routes', async () => {
+    test('leaves alone: namespaces that are not selected, statuses, and the deletion of older routes', async (t) => {
       const cluster = running();
+      t.after(() => uninstall(cluster));
       await apply(cluster, namespace('tenant', { tenant: 'yes', [LABEL]: DOMAIN }), namespace('platform', { tenant: 'no' }));
       const older = route('HTTPRoute', { hostnames: ['example.org'] }, { namespace: 'tenant', finalizers: ['example.com/wait'] });
       await apply(cluster, older);
@@ -134,15 +136,16 @@ export function admissionTests(running: () => Cluster): void {
       await withdrawn('HTTPRoute', 'tenant', { hostnames: ['example.org'] });
     });
 
-    test('is not there when only the controller is to enforce it', async () => {
+    test('is not there when only the controller is to enforce it', async (t) => {
+      t.after(() => uninstall(running()));
       await release(running(), 'install', policy({ admissionPolicy: false }));
       const { stdout } = await running().kubectl(['get', 'validatingadmissionpolicies,validatingadmissionpolicybindings', '--output=name']);
       assert.doesNotMatch(stdout, /hostname-ownership/);
-      await uninstall(running());
     });
   });
 
-  test('rule names that repeat are refused where that is on', async () => {
+  test('rule names that repeat are refused where that is on', async (t) => {
+    t.after(() => uninstall(running()));
     await apply(running(), namespace('names'));
     await release(running(), 'install', { gatewayClass: { create: false }, ruleNameUniquenessPolicy: { enabled: true } });
     const rules = (...names: readonly (string | undefined)[]): object => ({

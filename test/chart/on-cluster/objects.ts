@@ -4,7 +4,7 @@ import { suite, test } from 'node:test';
 import type { Cluster } from '#test/cluster/control-plane.ts';
 import { CHART_NAME, renderText, type ReleaseOptions, type Values } from '../helm.ts';
 import { classConfig, everything } from '../values.ts';
-import { apply, namespace, NAMESPACE, read, release, uninstall } from './release.ts';
+import { apply, namespace, NAMESPACE, read, RELEASE, release, uninstall } from './release.ts';
 
 /** As much of the Prometheus operator's kind as the chart uses; fields that are not here are refused. */
 const serviceMonitors = {
@@ -104,7 +104,7 @@ export function objectTests(running: () => Cluster): void {
     test('is changed from one controller to two and back', async () => {
       const cluster = running();
       const strategyOf = async (): Promise<unknown> =>
-        ((await read(cluster, `${deployments}/edge-${CHART_NAME}`))['spec'] as Values)['strategy'];
+        ((await read(cluster, `${deployments}/${RELEASE}-${CHART_NAME}`))['spec'] as Values)['strategy'];
       await release(cluster, 'upgrade', { gatewayClassConfig: classConfig, replicaCount: 2, leaderElection: { enabled: true } });
       assert.deepEqual(await strategyOf(), { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } });
       await release(cluster, 'upgrade', { gatewayClassConfig: classConfig });

@@ -4,22 +4,28 @@ import type { Cluster } from '#test/cluster/control-plane.ts';
 import { chartFolder, helm, merged, required, type Values } from '../helm.ts';
 
 export const NAMESPACE = 'system';
+export const RELEASE = 'edge';
 
 /** Installs or upgrades; fails the test when helm does. */
 export async function release(
   cluster: Cluster,
   action: 'install' | 'upgrade',
   values: Values,
-  { name = 'edge', args = [] }: { readonly name?: string; readonly args?: readonly string[] } = {},
+  { args = [] }: { readonly args?: readonly string[] } = {},
 ): Promise<void> {
   const where = ['--kubeconfig', cluster.kubeconfig, '--namespace', NAMESPACE];
   const create = action === 'install' ? ['--create-namespace'] : [];
-  const { code, stderr } = await helm([action, name, chartFolder, ...where, ...create, '--values', '-', ...args], merged(required, values));
+  const { code, stderr } = await helm(
+    [action, RELEASE, chartFolder, ...where, ...create, '--values', '-', ...args],
+    merged(required, values),
+  );
   assert.equal(code, 0, stderr);
 }
 
-export async function uninstall(cluster: Cluster, name = 'edge'): Promise<void> {
-  const { code, stderr } = await helm(['uninstall', name, '--kubeconfig', cluster.kubeconfig, '--namespace', NAMESPACE]);
+/** Removes the release if it is there. */
+export async function uninstall(cluster: Cluster): Promise<void> {
+  const where = ['--kubeconfig', cluster.kubeconfig, '--namespace', NAMESPACE];
+  const { code, stderr } = await helm(['uninstall', RELEASE, ...where, '--ignore-not-found']);
   assert.equal(code, 0, stderr);
 }
 
