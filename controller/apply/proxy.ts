@@ -130,7 +130,7 @@ export class PlanePusher {
   }
 
   private changed(): void {
-    for (const check of [...this.waiters]) check();
+    for (const check of this.waiters) check();
     const fact = JSON.stringify(this.fact());
     if (fact === this.told) return;
     this.told = fact;

@@ -12,7 +12,10 @@ export interface AuthSecretRef {
 }
 
 /** The token, or why there is none. An existing Secret is used as it is, whoever made it. */
-export async function sharedAuthToken(client: KubeClient, ref: AuthSecretRef): Promise<{ readonly token: string } | { readonly error: string }> {
+export async function sharedAuthToken(
+  client: KubeClient,
+  ref: AuthSecretRef,
+): Promise<{ readonly token: string } | { readonly error: string }> {
   const where = `Secret ${ref.namespace}/${ref.name}`;
   try {
     return tokenOf(await read(client, ref), ref, where);
@@ -43,7 +46,11 @@ async function create(client: KubeClient, ref: AuthSecretRef): Promise<StoredSec
   const body = {
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: { name: ref.name, namespace: ref.namespace, labels: { 'app.kubernetes.io/managed-by': 'cloudflare-tunnel-gateway-controller' } },
+    metadata: {
+      name: ref.name,
+      namespace: ref.namespace,
+      labels: { 'app.kubernetes.io/managed-by': 'cloudflare-tunnel-gateway-controller' },
+    },
     type: 'Opaque',
     data: { [ref.key]: Buffer.from(randomBytes(32).toString('hex')).toString('base64') },
   };
@@ -51,6 +58,8 @@ async function create(client: KubeClient, ref: AuthSecretRef): Promise<StoredSec
 }
 
 function tokenOf(secret: StoredSecret, ref: AuthSecretRef, where: string): { readonly token: string } | { readonly error: string } {
-  const token = Buffer.from(secret.data?.[ref.key] ?? '', 'base64').toString('utf8').trim();
+  const token = Buffer.from(secret.data?.[ref.key] ?? '', 'base64')
+    .toString('utf8')
+    .trim();
   return token === '' ? { error: `${where} has no value under the key ${ref.key}` } : { token };
 }

@@ -22,7 +22,9 @@ export function pskServerOptions(token: string): TlsOptions {
 }
 
 /** Options for `https.request` and agents. The key is the identity of the server, so there is no name to check. */
-export function pskClientOptions(token: string): Pick<ConnectionOptions, 'ciphers' | 'minVersion' | 'maxVersion' | 'pskCallback' | 'checkServerIdentity'> {
+export function pskClientOptions(
+  token: string,
+): Pick<ConnectionOptions, 'ciphers' | 'minVersion' | 'maxVersion' | 'pskCallback' | 'checkServerIdentity'> {
   const psk = derive(token, 'tls-psk v1');
   return {
     ciphers: CIPHERS,

@@ -22,7 +22,8 @@ export function parseLogLine(line: string, token: string): ConnectorLogLine | nu
   const text = (token === '' ? line : line.replaceAll(token, '[redacted]')).slice(0, MAX_LINE).trim();
   if (text === '') return null;
   try {
-    const { level, message, time: _time, ...fields } = JSON.parse(text) as Record<string, unknown>;
+    const { level, message, ...fields } = JSON.parse(text) as Record<string, unknown>;
+    delete fields['time'];
     return { level: LEVELS[String(level)] ?? 'info', message: typeof message === 'string' ? message : text, fields };
   } catch {
     return { level: 'error', message: text, fields: {} };

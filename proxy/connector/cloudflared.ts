@@ -129,20 +129,21 @@ export class CloudflaredConnector implements Connector {
   /** Only flags that every version since 2025 knows; newer switches go by environment, which older versions ignore. */
   private arguments(): string[] {
     const { edge, edgeCaFile, protocol, gracePeriodMs, label, retries, originPort } = this.options;
-    return [
-      'tunnel',
-      '--no-autoupdate',
-      ...['--protocol', protocol === 'auto' ? 'http2' : protocol],
-      ...['--metrics', '127.0.0.1:0'],
-      ...['--grace-period', `${Math.round(Math.min(gracePeriodMs, GRACE_MOST_MS) / 1000)}s`],
-      ...['--output', 'json', '--loglevel', 'info'],
-      ...(retries === undefined ? [] : ['--retries', String(retries)]),
-      ...edge.flatMap((address) => ['--edge', address]),
-      ...(edgeCaFile === '' ? [] : ['--cacert', edgeCaFile]),
-      'run',
-      ...(label === undefined ? [] : ['--label', label]),
-      ...(originPort === undefined ? [] : ['--url', `http://127.0.0.1:${originPort}`]),
-    ];
+    const grace = `${Math.round(Math.min(gracePeriodMs, GRACE_MOST_MS) / 1000)}s`;
+    const settings: Record<string, string | undefined> = {
+      '--protocol': protocol === 'auto' ? 'http2' : protocol,
+      '--metrics': '127.0.0.1:0',
+      '--grace-period': grace,
+      '--output': 'json',
+      '--loglevel': 'info',
+      '--retries': retries?.toString(),
+      '--cacert': edgeCaFile || undefined,
+    };
+    const run = { '--label': label, '--url': originPort && `http://127.0.0.1:${originPort}` };
+    const flags = (given: Record<string, string | number | undefined>): string[] =>
+      Object.entries(given).flatMap(([name, value]) => (value ? [name, String(value)] : []));
+    const places = edge.flatMap((address) => ['--edge', address]);
+    return ['tunnel', '--no-autoupdate', ...flags(settings), ...places, 'run', ...flags(run)];
   }
 
   /** Nothing of ours reaches the child but its token: arguments are readable by every process of the node, an environment is not. */

@@ -69,7 +69,10 @@ export class ConnectorSet {
   }
 
   private replace(slot: Slot, wanted: WantedTunnel): void {
-    this.options.log.info({ tunnel: wanted.id, protocol: wanted.protocol }, 'connector settings changed: starting a second one before the first ends');
+    this.options.log.info(
+      { tunnel: wanted.id, protocol: wanted.protocol },
+      'connector settings changed: starting a second one before the first ends',
+    );
     if (slot.next) this.retire(wanted.id, slot.next);
     slot.wanted = wanted;
     slot.next = this.start(wanted);
