@@ -75,9 +75,9 @@ export class EdgeConnection {
     const cut = (): void => this.destroy('Drained', 'the grace period is over');
     if (!this.#registered || signal.aborted) return cut();
     signal.addEventListener('abort', cut, { once: true });
-    if (this.#control !== null) await this.#control.unregister().catch(() => undefined);
-    if (this.#requests > 0 && this.#end === null) await new Promise<void>((resolve) => (this.#onIdle = resolve));
+    await this.#control?.unregister().catch(() => undefined);
     this.#control?.close();
+    if (this.#requests > 0 && this.#end === null) await new Promise<void>((resolve) => (this.#onIdle = resolve));
     this.#session?.close();
     const lingering = setTimeout(cut, 1000);
     await this.closed;

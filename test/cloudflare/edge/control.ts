@@ -24,8 +24,10 @@ export interface ControlHandlers {
   /** The answer to the connector's farewell has been written. */
   readonly unregistered: () => void;
   readonly localDocument: (config: string) => void;
-  /** The connector ended the stream or sent bytes that make no sense. */
-  readonly ended: (reason: string) => void;
+  /** The connector ended the stream, as it does after its farewell. */
+  readonly ended: () => void;
+  /** The connector sent bytes that make no sense; it was told so. */
+  readonly broken: () => void;
 }
 
 export function serveControl(stream: Duplex, handlers: ControlHandlers): void {
@@ -66,7 +68,7 @@ export function serveControl(stream: Duplex, handlers: ControlHandlers): void {
         if (message.question === registrationQuestion) handlers.registered();
         break;
       case 'abort':
-        handlers.ended(message.reason);
+        handlers.ended();
         break;
       case 'invalid':
         refuse(message.error);
@@ -78,7 +80,7 @@ export function serveControl(stream: Duplex, handlers: ControlHandlers): void {
 
   const refuse = (reason: string): void => {
     stream.end(encodeAbort(reason));
-    handlers.ended(reason);
+    handlers.broken();
   };
 
   stream.on('data', (chunk: Buffer) => {
@@ -86,5 +88,5 @@ export function serveControl(stream: Duplex, handlers: ControlHandlers): void {
     for (const message of messages) take(decodeRpc(message));
     if (error !== null) refuse(error);
   });
-  stream.on('end', () => handlers.ended('the connector ended the control stream'));
+  stream.on('end', () => handlers.ended());
 }

@@ -152,7 +152,9 @@ export class Link {
         this.#localDocument = config;
         this.#handlers.changed();
       },
-      ended: () => this.#after(LINGER_MS, () => this.destroy()),
+      // After its farewell a connector goes on with what is in flight.
+      ended: () => this.#isDraining || this.#after(LINGER_MS, () => this.destroy()),
+      broken: () => this.#after(LINGER_MS, () => this.destroy()),
     });
   }
 

@@ -130,7 +130,8 @@ class Exchange {
     const response = visitorResponse(raw, this.#marks.ray);
     if (response === null || response.isConnectorFailure) {
       breakOff(stream);
-      return this.#fail(BAD_GATEWAY, BAD_GATEWAY);
+      const status = response?.status ?? BAD_GATEWAY;
+      return this.#fail(status, status);
     }
     const isComplete = (flags & http2.constants.NGHTTP2_FLAG_END_STREAM) !== 0;
     // A gRPC answer without a message has its status in the head. Visitors read it there only if the stream ends with the head,

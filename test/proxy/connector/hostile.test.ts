@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import http2, { type ClientHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import net, { type AddressInfo } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 import tls from 'node:tls';
-import type { ConnectorState } from '#proxy/connector/connector.ts';
+import type { Connector, ConnectorState } from '#proxy/connector/connector.ts';
 import { createNativeConnector } from '#proxy/connector/native/native-connector.ts';
 import {
   encodeAbort,
@@ -17,17 +18,20 @@ import {
 } from '#proxy/connector/rpc.ts';
 import { UPGRADE_HEADER } from '#proxy/connector/wire.ts';
 import { createCertificateAuthority } from '#test/cloudflare/certs.ts';
+import { serveControl } from '#test/cloudflare/edge/control.ts';
 import { deferred } from './suites/shared.ts';
 import { connected, FAST, NATIVE, originDocument, recordingLog, startOrigin, startTunnel, visit } from './suites/tunnel.ts';
 
 const token = Buffer.from(JSON.stringify({ a: 'account', t: randomUUID(), s: 'c2VjcmV0' })).toString('base64');
 const words = (...halves: readonly number[]): Buffer => Buffer.from(Uint32Array.from(halves).buffer);
 
+interface Rogue {
+  readonly address: string;
+  readonly ca: string;
+}
+
 /** An edge of a few lines that does to each connection what the test wants. */
-async function startRogueEdge(
-  t: TestContext,
-  behave: (socket: tls.TLSSocket) => void,
-): Promise<{ readonly address: string; readonly ca: string }> {
+async function startRogueEdge(t: TestContext, behave: (socket: tls.TLSSocket) => void): Promise<Rogue> {
   const ca = await createCertificateAuthority();
   const server = tls.createServer(await ca.issue('h2.cftunnel.com'), behave);
   const sockets = new Set<tls.TLSSocket>();
@@ -52,8 +56,15 @@ function asClient(socket: tls.TLSSocket): ClientHttp2Session {
 function controlStream(session: ClientHttp2Session): http2.ClientHttp2Stream {
   const stream = session.request({ ':method': 'GET', [UPGRADE_HEADER]: 'control-stream' }, { endStream: false });
   stream.on('error', () => undefined);
-  stream.resume();
   return stream;
+}
+
+async function readAll(stream: http2.ClientHttp2Stream): Promise<string> {
+  stream.on('error', () => undefined);
+  const chunks: Buffer[] = [];
+  stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+  await new Promise((resolve) => stream.once('close', resolve));
+  return Buffer.concat(chunks).toString();
 }
 
 describe('a rogue edge', () => {
@@ -133,19 +144,72 @@ describe('a rogue edge', () => {
     assert.deepEqual([state.phase, state.error?.message], ['reconnecting', 'the edge stopped answering']);
   });
 
-  function start(
-    t: TestContext,
-    edge: { readonly address: string; readonly ca: string },
-    tuning: object,
-  ): ReturnType<typeof createNativeConnector> {
-    const options = { token, protocol: 'http2', edge: [edge.address], edgeCa: edge.ca, gracePeriodMs: 100, log: recordingLog() } as const;
-    const connector = createNativeConnector(options, { ...FAST, timeoutMs: 100, backoff: { firstMs: 60_000, mostMs: 60_000 }, ...tuning });
+  test('a request body that is cancelled without an error is not taken for a whole one', async (t) => {
+    const half = deferred<IncomingMessage>();
+    const origin = await startOrigin(t, (request) => {
+      request.on('error', () => undefined);
+      request.once('data', () => half.resolve(request));
+    });
+    const edge = await startRogueEdge(t, (socket) => {
+      const stream = asClient(socket).request({ ':method': 'POST', ':authority': 'x' }, { endStream: false });
+      stream.write('half');
+      // Resets the stream with NO_ERROR.
+      void half.promise.then(() => stream.destroy());
+    });
+    start(t, edge, { timeoutMs: 5000 }, origin.port);
+    const request = await half.promise;
+    await new Promise((resolve) => request.once('close', resolve));
+    assert.equal(request.complete, false);
+  });
+
+  test('an edge that goes on sending after the farewell is served until it is done', async (t) => {
+    let finish = (): void => undefined;
+    const origin = await startOrigin(t, (request, response) => {
+      if (request.url === '/slow') finish = () => void response.end('slow');
+      else response.end('late');
+    });
+    const answers = deferred<string[]>();
+    let connector: Connector | null = null;
+    const edge = await startRogueEdge(t, (socket) => {
+      const session = asClient(socket);
+      const get = (path: string): Promise<string> => readAll(session.request({ ':path': path, ':authority': 'x' }));
+      let slow = Promise.resolve('');
+      serveControl(controlStream(session), {
+        register: () => ({ kind: 'details', connectionId: Buffer.alloc(16, 1), location: 'TST', remotelyManaged: true }),
+        registered: () => {
+          slow = get('/slow');
+          void connector?.drain();
+        },
+        unregistered: () => {
+          void get('/late').then(async (late) => {
+            finish();
+            answers.resolve([late, await slow]);
+          });
+        },
+        refused: () => undefined,
+        localDocument: () => undefined,
+        ended: () => undefined,
+        broken: () => undefined,
+      });
+    });
+    connector = start(t, edge, { timeoutMs: 5000 }, origin.port);
+    assert.deepEqual(await answers.promise, ['late', 'slow']);
+  });
+
+  function start(t: TestContext, edge: Rogue, tuning: object, originPort?: number): Connector {
+    const options = { token, protocol: 'http2', edge: [edge.address], edgeCa: edge.ca, gracePeriodMs: 5000, log: recordingLog() } as const;
+    const connector = createNativeConnector(originPort === undefined ? options : { ...options, originPort }, {
+      ...FAST,
+      timeoutMs: 100,
+      backoff: { firstMs: 60_000, mostMs: 60_000 },
+      ...tuning,
+    });
     t.after(() => connector.stop());
     connector.start();
     return connector;
   }
 
-  async function firstError(t: TestContext, edge: { readonly address: string; readonly ca: string }): Promise<ConnectorState> {
+  async function firstError(t: TestContext, edge: Rogue): Promise<ConnectorState> {
     const connector = start(t, edge, {});
     const seen = deferred<ConnectorState>();
     connector.onState((state) => state.error !== null && seen.resolve(state));

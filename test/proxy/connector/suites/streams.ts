@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { WebSocket, WebSocketServer, type ClientOptions } from 'ws';
 import { deferred, openSession, shareTunnel } from './shared.ts';
@@ -97,6 +98,24 @@ export function streamsSuite(kind: ConnectorKind): void {
       sockets.close();
     });
 
+    test('a WebSocket whose visitor is reset', async () => {
+      const closed = deferred();
+      shared.origin.onUpgrade = (_, socket) => {
+        socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: x\r\n\r\n');
+        socket.on('error', () => undefined);
+        socket.resume();
+        socket.on('end', () => {
+          socket.end();
+          closed.resolve();
+        });
+      };
+      const headers = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-key': 'eA==', 'sec-websocket-version': '13' };
+      const request = openVisit(shared.tunnel, { headers }).end();
+      const [, socket] = (await once(request, 'upgrade')) as [IncomingMessage, Socket];
+      socket.resetAndDestroy();
+      await closed.promise;
+    });
+
     test('a refused WebSocket gets the origin`s own answer', async () => {
       shared.origin.onUpgrade = (_, socket) => {
         socket.end('HTTP/1.1 401 Unauthorized\r\nX-Why: token\r\nContent-Length: 6\r\nConnection: close\r\n\r\ndenied');
@@ -129,24 +148,26 @@ export function streamsSuite(kind: ConnectorKind): void {
       await closed.promise;
     });
 
-    test('a visitor that leaves in the middle of its body', async () => {
-      const seen = deferred<IncomingMessage>();
-      shared.origin.onRequest = (request) => {
-        request.on('error', () => undefined);
-        request.once('data', () => seen.resolve(request));
-      };
-      const session = openSession(shared.tunnel);
-      const stream = session.request({ ':method': 'POST', ':path': '/', ':authority': 'app.example.com' });
-      stream.on('error', () => undefined);
-      stream.write('half');
-      const originRequest = await seen.promise;
-      const closed = deferred();
-      originRequest.on('close', closed.resolve);
-      stream.destroy(new Error('gone'));
-      await closed.promise;
-      assert.equal(originRequest.complete, false);
-      session.close();
-    });
+    for (const error of [new Error('gone'), undefined]) {
+      test(`a visitor that leaves in the middle of its body, ${error ? 'with' : 'without'} an error`, async () => {
+        const seen = deferred<IncomingMessage>();
+        shared.origin.onRequest = (request) => {
+          request.on('error', () => undefined);
+          request.once('data', () => seen.resolve(request));
+        };
+        const session = openSession(shared.tunnel);
+        const stream = session.request({ ':method': 'POST', ':path': '/', ':authority': 'app.example.com' });
+        stream.on('error', () => undefined);
+        stream.write('half');
+        const originRequest = await seen.promise;
+        const closed = deferred();
+        originRequest.on('close', closed.resolve);
+        stream.destroy(error);
+        await closed.promise;
+        assert.equal(originRequest.complete, false);
+        session.close();
+      });
+    }
 
     test('a body that breaks off at the origin looks broken to HTTP/1.1 visitors', async () => {
       for (const length of [undefined, 100]) {
@@ -171,7 +192,7 @@ export function streamsSuite(kind: ConnectorKind): void {
     });
 
     test('a slow visitor slows the origin down', async () => {
-      const total = 256;
+      const total = 128;
       const piece = Buffer.alloc(1 << 20, 65);
       let written = 0;
       shared.origin.onRequest = (request, response) => {
@@ -206,7 +227,7 @@ export function streamsSuite(kind: ConnectorKind): void {
         if (request.url === '/ping') response.end();
         else read = () => countBody(request, (size) => void response.end(String(size)));
       };
-      const total = 128;
+      const total = 64;
       const piece = Buffer.alloc(1 << 20, 65);
       const session = openSession(shared.tunnel);
       const stream = session.request({ ':method': 'POST', ':path': '/large', ':authority': 'app.example.com' });
