@@ -8,7 +8,9 @@ import { rowOf } from '#controller/kube/kinds.ts';
 import { refusal, type ApiResponse } from './api-client.ts';
 import { clusterUnavailable, startControlPlane, type Cluster } from './control-plane.ts';
 import { mutate, randomFrom } from '../crds/mutate.ts';
-import { gatewayVectors, ownVectors, vectors } from '../crds/vectors.ts';
+import { gatewayVectors } from '../crds/gateway-vectors.ts';
+import { ownVectors } from '../crds/own-vectors.ts';
+import { vectors } from '../crds/vectors.ts';
 
 interface Manifest {
   readonly apiVersion: string;

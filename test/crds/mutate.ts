@@ -9,12 +9,29 @@ export function randomFrom(seed: number): () => number {
   };
 }
 
-const values: readonly unknown[] = [
-  ...['', 'a', 'A', 'a.b', '*.a', '/', '/a', 'HTTP', 'HTTPS', 'TLS', 'Exact', 'PathPrefix', 'RegularExpression', '10s', 'ä', '\0', ' '],
-  ...['10.0.0.1', '::ffff:10.0.0.1', 'fe80::1%eth0', 'x'.repeat(300)],
-  ...[0, 1, -1, 80, 65536, 2 ** 31, 2 ** 53, 1.5, 1e20, true, false, null],
-  ...[[], {}, [''], [null], [{}], { name: 'a' }, [{ name: 'a' }], [{ name: 'a', value: 'b' }]],
+const texts = [
+  '',
+  'a',
+  'A',
+  'a.b',
+  '*.a',
+  '/',
+  '/a',
+  'HTTP',
+  'HTTPS',
+  'TLS',
+  'Exact',
+  'PathPrefix',
+  'RegularExpression',
+  '10s',
+  'ä',
+  '\0',
+  ' ',
 ];
+const addresses = ['10.0.0.1', '::ffff:10.0.0.1', 'fe80::1%eth0'];
+const scalars = ['x'.repeat(300), 0, 1, -1, 80, 65536, 2 ** 31, 2 ** 53, 1.5, 1e20, true, false, null];
+const containers = [[], {}, [''], [null], [{}], { name: 'a' }, [{ name: 'a' }], [{ name: 'a', value: 'b' }]];
+const values: readonly unknown[] = [...texts, ...addresses, ...scalars, ...containers];
 
 const fields = ['name', 'namespace', 'port', 'type', 'weight', 'filters', 'hostname', 'matches', 'zzz', 'tls', 'kind', 'group'];
 

@@ -1,6 +1,6 @@
 // What an API server would remember of objects: when each was first seen and how often its spec changed. Kept in a file over restarts, so
 // that precedence among routes does not depend on when the program was started.
-import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { createHash, createHmac, randomBytes, randomUUID } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -78,11 +78,13 @@ export class Ages {
   async save(): Promise<void> {
     if (!this.#dirty || this.#file === null) return;
     this.#dirty = false;
+    // Another source may follow the same folder for a moment.
+    const temporary = `${this.#file}.${randomUUID()}`;
     const text = JSON.stringify({ version: 1, objects: Object.fromEntries(this.#records) });
     try {
       mkdirSync(path.dirname(this.#file), { recursive: true });
-      await writeFile(`${this.#file}.new`, text, { mode: 0o600 });
-      await rename(`${this.#file}.new`, this.#file);
+      await writeFile(temporary, text, { mode: 0o600 });
+      await rename(temporary, this.#file);
     } catch (error) {
       this.#log.warn(
         { code: (error as NodeJS.ErrnoException).code },

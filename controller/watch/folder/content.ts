@@ -6,7 +6,8 @@ import { decodeDocument } from './decode.ts';
 import { splitDocuments } from './documents.ts';
 import { formatPath, quote, type Finding } from './finding.ts';
 import type { FolderKind } from './kinds.ts';
-import { placeOf, type FieldPath, type Place } from './place.ts';
+import type { Pause } from './pacer.ts';
+import { Places, type FieldPath, type Place } from './place.ts';
 import { listItems, validate } from './validate.ts';
 
 export interface Entry {
@@ -59,13 +60,7 @@ export const defaultLimits: ContentLimits = { fileBytes: 64 * 2 ** 20, documentB
 export const formatBytes = (bytes: number): string =>
   bytes < 2 ** 20 ? `${Math.ceil(bytes / 1024)} KiB` : `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 
-/** `pause` is awaited between documents, so that a long file does not hold up everything else. */
-export async function readContent(
-  file: Buffer,
-  previous: DocumentCache,
-  limits: ContentLimits,
-  pause: () => Promise<void> | null,
-): Promise<Content> {
+export async function readContent(file: Buffer, previous: DocumentCache, limits: ContentLimits, pause: Pause): Promise<Content> {
   const documents = new Map<string, DocumentResult>();
   const entries: Entry[] = [];
   const problems: ContentProblem[] = [];
@@ -128,31 +123,34 @@ function judge(text: string, value: unknown): DocumentResult {
   const objects: { kind: FolderKind; key: Key; object: KubeObject }[] = [];
   const problems: ContentProblem[] = [];
   const ignored: string[] = [];
+  const places = new Places(text);
+  let unreported = 0;
   for (const [part, path] of parts) {
     const verdict = validate(part);
     if (verdict.outcome === 'ignored') ignored.push(verdict.what);
     else if (verdict.outcome === 'object') {
       const { kind, object } = verdict;
       objects.push({ kind, key: keyOf(object.metadata.namespace, object.metadata.name), object });
-    } else {
-      const found = verdict.findings.map((finding) => findingProblem(text, finding, path, verdict.ref));
+    } else if (problems.length < MOST_PROBLEMS) {
+      const found = verdict.findings.map((finding) => findingProblem(places, finding, path, verdict.ref));
       const last = found.at(-1);
       if (verdict.more > 0 && last !== undefined)
         found[found.length - 1] = { ...last, message: `${last.message} (and ${verdict.more} more)` };
-      // Places cost a look through the text each; nobody reads hundreds of lines.
-      if (problems.length < MOST_PROBLEMS) problems.push(...found);
-    }
+      problems.push(...found);
+    } else unreported++;
   }
+  if (unreported > 0) problems.push(limitProblem(`${unreported} more objects of this list are wrong as well`, head));
   return { objects, problems, ignored, head };
 }
 
-const MOST_PROBLEMS = 50;
+/** Of a list of objects: nobody reads more, and each costs a look through the text. */
+const MOST_PROBLEMS = 20;
 
-function findingProblem(text: string, { path, at, message }: Finding, prefix: FieldPath, ref: ObjectRef | null): ContentProblem {
+function findingProblem(places: Places, { path, at, message }: Finding, prefix: FieldPath, ref: ObjectRef | null): ContentProblem {
   const where = [...prefix, ...path];
   const field = formatPath(ref === null ? where : path);
   const subject = [ref === null ? '' : formatShort(ref), field].filter((part) => part !== '').join(': ');
-  return { place: placeOf(text, where, at), message: subject === '' ? message : `${subject}: ${message}`, ref };
+  return { place: places.of(where, at), message: subject === '' ? message : `${subject}: ${message}`, ref };
 }
 
 /** A refused name may be as long as the document. */

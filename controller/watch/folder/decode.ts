@@ -1,7 +1,7 @@
 // One YAML document → plain JSON data, or the reason why not and where. Bounded: aliases cannot make it grow. Pure.
 import { YAMLException, constructFromEvents, parseEvents } from 'js-yaml';
 import { KUBECTL_SCHEMA } from './yaml-scalars.ts';
-import { placeOf, placeOfOffset, type FieldPath, type Place } from './place.ts';
+import { Places, placeOfOffset, type FieldPath, type Place } from './place.ts';
 
 export type Decoded = { readonly value: unknown } | { readonly error: string; readonly place: Place };
 
@@ -25,7 +25,7 @@ export function decodeDocument(text: string): Decoded {
     const [document] = constructFromEvents(events, { source: text, schema: KUBECTL_SCHEMA });
     return { value: new Copier(text.length).copy(document, []) };
   } catch (error) {
-    if (error instanceof NotJson) return { error: error.message, place: placeOf(text, error.path, 'key') };
+    if (error instanceof NotJson) return { error: error.message, place: new Places(text).of(error.path, 'key') };
     if (error instanceof YAMLException) return { error: explain(error.reason), place: placeOfOffset(text, error.mark?.position ?? 0) };
     // The parser gives no promise about its exceptions, and their text could quote the document, which may hold a Secret.
     return { error: 'is not YAML that can be read', place: { line: 1, column: 1 } };

@@ -3,12 +3,13 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { readContent, defaultLimits, formatBytes, type ContentLimits } from './content.ts';
 import { count, inForce, withContent, withoutContent, type FileState } from './file-state.ts';
+import type { Pause } from './pacer.ts';
 import { scanFolder, type FoundFile, type Scan } from './scan.ts';
 import type { SourceProblem } from '../source.ts';
 
 /** A file that was written less than this ago may still be being written. */
 const SETTLE_MS = 80;
-/** A file that is written all the time is read nevertheless. */
+/** Where something is written all the time it is read nevertheless. */
 const LONGEST_SETTLE_MS = 400;
 
 export interface RefreshResult {
@@ -22,7 +23,7 @@ export interface FilesOptions {
   readonly root: string;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  readonly pause: () => Promise<void> | null;
+  readonly pause: Pause;
   readonly limits?: Partial<ContentLimits>;
 }
 
@@ -30,7 +31,7 @@ export class Files {
   readonly #options: FilesOptions;
   readonly #limits: ContentLimits;
   readonly #states = new Map<string, { readonly signature: string; readonly state: FileState }>();
-  readonly #unsettledSince = new Map<string, number>();
+  #unsettledSince: number | null = null;
   #problems: readonly SourceProblem[] = [];
 
   constructor(options: FilesOptions) {
@@ -51,36 +52,24 @@ export class Files {
   /** Looks through the folder once. */
   async refresh(): Promise<RefreshResult> {
     const scan = await scanFolder(this.#options.root);
-    let changed = false;
-    let unsettled = false;
-    for (const [file, found] of scan.files) {
-      if (this.#states.get(file)?.signature === found.signature) continue;
-      if (this.#isUnsettled(file, found)) {
-        unsettled = true;
-        continue;
-      }
-      await this.#read(file, found);
-      changed = true;
-    }
+    const written = [...scan.files].filter(([file, { signature }]) => this.#states.get(file)?.signature !== signature);
+    if (this.#isUnsettled(written.map(([, found]) => found))) return { changed: false, unsettled: true, scan };
+    for (const [file, found] of written) await this.#read(file, found);
     const problems = this.#removeVanished(scan);
-    changed ||= problems.removed || JSON.stringify(problems.list) !== JSON.stringify(this.#problems);
+    const changed = written.length > 0 || problems.removed || JSON.stringify(problems.list) !== JSON.stringify(this.#problems);
     this.#problems = problems.list;
-    return { changed, unsettled, scan };
+    return { changed, unsettled: false, scan };
   }
 
-  #isUnsettled(file: string, { modified }: FoundFile): boolean {
+  /** What is written and deleted together is read together: as long as one file may be half written, all wait, for a limited time. */
+  #isUnsettled(written: readonly FoundFile[]): boolean {
     const now = this.#options.now();
-    const age = now - modified;
     // A clock that disagrees with the file system's says nothing.
-    if (age < -1000 || age >= SETTLE_MS) {
-      this.#unsettledSince.delete(file);
-      return false;
-    }
-    const since = this.#unsettledSince.get(file) ?? now;
-    this.#unsettledSince.set(file, since);
-    if (now - since < LONGEST_SETTLE_MS) return true;
-    this.#unsettledSince.delete(file);
-    return false;
+    const isFresh = ({ modified }: FoundFile): boolean => now - modified > -1000 && now - modified < SETTLE_MS;
+    const since = this.#unsettledSince ?? now;
+    const mustWait = written.some(isFresh) && now - since < LONGEST_SETTLE_MS;
+    this.#unsettledSince = mustWait ? since : null;
+    return mustWait;
   }
 
   async #read(file: string, { signature, bytes }: FoundFile): Promise<void> {
@@ -111,7 +100,6 @@ export class Files {
       if (holder !== null) held.set(holder, (held.get(holder) ?? 0) + inForce(state).size);
       else {
         this.#states.delete(file);
-        this.#unsettledSince.delete(file);
         removed = true;
       }
     }

@@ -6,6 +6,8 @@ import type { Entry } from './content.ts';
 import { gatewayApiBundle } from './kinds.ts';
 
 export interface Item {
+  /** Tells the object from all others. */
+  readonly id: string;
   readonly kind: KindName;
   readonly key: Key;
   readonly object: KubeObject;
@@ -14,18 +16,23 @@ export interface Item {
 }
 
 /** What the files say and what follows from it. */
-export function* withImplicit(entries: Iterable<Entry>): Generator<Item> {
+export function* withImplicit(entries: ReadonlyMap<string, Entry>): Generator<Item> {
   const used = new Set<string>();
   const written = new Set<string>();
-  for (const { kind, key, object } of entries) {
+  for (const [id, { kind, key, object }] of entries) {
     if (kind.kind === 'Namespace') written.add(key);
     else if (object.metadata.namespace !== undefined) used.add(object.metadata.namespace);
     const complete = kind.kind === 'Namespace' ? withNameLabel(object) : object;
-    yield { kind: kind.kind, key, object: complete, counted: kind.hasGeneration };
+    yield { id, kind: kind.kind, key, object: complete, counted: kind.hasGeneration };
   }
-  for (const name of used) if (!written.has(name)) yield { kind: 'Namespace', key: name, object: implicitNamespace(name), counted: false };
-  yield { kind: 'CustomResourceDefinition', key: gatewayApiCrd.metadata.name, object: gatewayApiCrd, counted: false };
+  for (const name of used) if (!written.has(name)) yield implied('Namespace', implicitNamespace(name));
+  yield implied('CustomResourceDefinition', gatewayApiCrd);
 }
+
+const implied = (kind: KindName, object: KubeObject): Item => {
+  const { name } = object.metadata;
+  return { id: `${kind}/${name}`, kind, key: name, object, counted: false };
+};
 
 const NAME_LABEL = 'kubernetes.io/metadata.name';
 

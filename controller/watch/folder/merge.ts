@@ -2,6 +2,7 @@
 import { compareText } from '#controller/api/ref.ts';
 import type { Entry } from './content.ts';
 import { idOf, type FileState } from './file-state.ts';
+import type { Pause } from './pacer.ts';
 import type { SourceProblem } from '../source.ts';
 
 export interface Merged {
@@ -11,7 +12,7 @@ export interface Merged {
 }
 
 /** Of two files that define the same object the first in the order of their paths wins, and within a file the first document. */
-export function mergeFiles(files: ReadonlyMap<string, FileState>): Merged {
+export async function mergeFiles(files: ReadonlyMap<string, FileState>, pause: Pause): Promise<Merged> {
   const entries = new Map<string, Entry>();
   const owners = new Map<string, string>();
   const problems: SourceProblem[] = [];
@@ -20,6 +21,8 @@ export function mergeFiles(files: ReadonlyMap<string, FileState>): Merged {
     const state = files.get(path);
     for (const { place, message } of state?.problems ?? []) problems.push({ where: `${path}:${place.line}:${place.column}`, message });
     for (const entry of state?.content?.entries ?? []) {
+      const rest = pause();
+      if (rest !== null) await rest;
       const id = idOf(entry);
       const owner = owners.get(id);
       if (owner === undefined) {

@@ -11,15 +11,26 @@ export interface Place {
   readonly column: number;
 }
 
-/**
- * The place of the deepest part of `path` that is there; a field that is missing is reported at the object that lacks it. `key` points at the
- * name of the field, `value` at its value.
- */
-export function placeOf(text: string, path: FieldPath, what: 'key' | 'value'): Place {
-  try {
-    return placeOfOffset(text, offsetOf(text, parseEvents(text, {}), path, what));
-  } catch {
-    return { line: 1, column: 1 };
+/** Finds fields in one document; the text is parsed when the first one is asked for. */
+export class Places {
+  readonly #text: string;
+  #events: readonly Event[] | null = null;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  /**
+   * The place of the deepest part of `path` that is there; a field that is missing is reported at the object that lacks it. `key` points at the
+   * name of the field, `value` at its value.
+   */
+  of(path: FieldPath, what: 'key' | 'value'): Place {
+    try {
+      this.#events ??= parseEvents(this.#text, {});
+      return placeOfOffset(this.#text, offsetOf(this.#text, this.#events, path, what));
+    } catch {
+      return { line: 1, column: 1 };
+    }
   }
 }
 
@@ -83,9 +94,10 @@ function afterNode(events: readonly Event[], at: number): number {
   return at;
 }
 
+/** 0 for what has no text of its own, like the nothing behind `field:`. */
 function startOf(event: Event | undefined): number {
   if (event === undefined) return 0;
-  if (event.type === EVENT_ID.SCALAR) return event.tagStart >= 0 ? event.tagStart : event.valueStart;
+  if (event.type === EVENT_ID.SCALAR) return Math.max(0, event.tagStart >= 0 ? event.tagStart : event.valueStart);
   if (event.type === EVENT_ID.SEQUENCE || event.type === EVENT_ID.MAPPING) return event.start;
   return event.type === EVENT_ID.ALIAS ? event.anchorStart : 0;
 }

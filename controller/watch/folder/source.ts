@@ -47,6 +47,7 @@ class FolderSource implements Source {
   readonly #watcher = new DirectoryWatcher(() => this.#soon(DEBOUNCE_MS));
   #problems: readonly SourceProblem[] = [];
   #synced = false;
+  #isPublished = false;
   #stopped = false;
   #cancelTimer: (() => void) | null = null;
   #dueAt = Infinity;
@@ -62,7 +63,7 @@ class FolderSource implements Source {
     this.#files = new Files({
       root: options.dir,
       now: () => this.#clock.now(),
-      pause: () => this.#pacer.pause(),
+      pause: this.#pacer.pause,
       ...(options.limits ? { limits: options.limits } : {}),
     });
   }
@@ -91,6 +92,7 @@ class FolderSource implements Source {
     this.#stopped = true;
     this.#cancelTimer?.();
     this.#watcher.close();
+    this.#pacer.stop();
     await this.#running;
     this.#listeners.clear();
   }
@@ -118,6 +120,7 @@ class FolderSource implements Source {
     try {
       await this.#lookOnce();
     } catch (error) {
+      if (this.#stopped) return;
       // Nothing that a file says leads here; what does must not end the watching.
       this.#options.log.error({ reason: (error as Error).message }, 'the folder could not be looked through');
       this.#soon(POLL_MS);
@@ -128,19 +131,20 @@ class FolderSource implements Source {
     const started = this.#clock.monotonic();
     const { changed, unsettled, scan } = await this.#files.refresh();
     if (this.#stopped) return;
+    const took = changed ? 0 : this.#clock.monotonic() - started;
     this.#watcher.follow(scan.directories.values());
-    if (changed || !this.#synced) await this.#publish(unsettled, scan.directories.size > 0);
-    const took = this.#clock.monotonic() - started;
+    this.#isPublished &&= !changed;
+    if (!unsettled && !(this.#isPublished && this.#synced)) await this.#publish(scan.directories.has(''));
     this.#soon(unsettled ? DEBOUNCE_MS : Math.max(POLL_MS, took * POLL_SHARE));
   }
 
-  async #publish(unsettled: boolean, isReadable: boolean): Promise<void> {
-    const merged = mergeFiles(this.#files.states());
+  async #publish(isReadable: boolean): Promise<void> {
+    const merged = await mergeFiles(this.#files.states(), this.#pacer.pause);
     const before = { revision: this.#store.snapshot().revision, synced: this.#synced, problems: this.#problems };
     const problems = [...this.#files.problems(), ...merged.problems];
-    if (!this.#synced) this.#sync(merged, unsettled, isReadable, problems);
-    if (this.#synced) await this.#fill(merged, problems.length === 0);
+    if (this.#synced || this.#mayBegin(merged, isReadable, problems)) await this.#fill(merged, problems.length === 0);
     this.#problems = problems;
+    this.#isPublished = true;
     this.#reporter.report(problems, this.#files.states());
     const isNews =
       before.revision !== this.#store.snapshot().revision ||
@@ -151,34 +155,36 @@ class FolderSource implements Source {
   }
 
   /** The first complete look counts; not one at a folder that lost everything while nobody looked. */
-  #sync(merged: Merged, unsettled: boolean, isReadable: boolean, problems: SourceProblem[]): void {
-    if (unsettled || !isReadable) return;
-    if (merged.entries.size === 0 && problems.length === 0 && this.#ages.hasMemories) {
-      const message =
-        'there are no objects, but an earlier run had some: waiting for them, so that nothing is removed. If that is meant, empty the state directory';
-      problems.push({ where: this.#options.dir, message });
-      return;
-    }
-    this.#synced = true;
-    for (const kind of kindNames) this.#store.setServed(kind, true);
+  #mayBegin(merged: Merged, isReadable: boolean, problems: SourceProblem[]): boolean {
+    if (!isReadable) return false;
+    if (merged.entries.size > 0 || problems.length > 0 || !this.#ages.hasMemories) return true;
+    const message =
+      'there are no objects, but an earlier run had some: waiting for them, so that nothing is removed. If that is meant, empty the state directory';
+    problems.push({ where: this.#options.dir, message });
+    return false;
   }
 
   /** Everything is made ready first, as that takes long, and put into the store at once: a snapshot is never half of a change. */
   async #fill(merged: Merged, isComplete: boolean): Promise<void> {
     const now = this.#clock.now();
     const ready: Item[] = [];
-    for (const item of withImplicit(merged.entries.values())) {
-      ready.push({ ...item, object: this.#ages.stamp(`${item.kind}/${item.key}`, item.object, item.counted, now) });
+    const ids = new Set<string>();
+    for (const item of withImplicit(merged.entries)) {
+      ready.push({ ...item, object: this.#ages.stamp(item.id, item.object, item.counted, now) });
+      ids.add(item.id);
       const rest = this.#pacer.pause();
       if (rest !== null) await rest;
     }
+    if (this.#stopped) return;
+    for (const kind of kindNames) this.#store.setServed(kind, true);
     const keys = new Map<KindName, Set<string>>(kindNames.map((kind) => [kind, new Set()]));
     for (const { kind, key, object } of ready) {
       keys.get(kind)?.add(key);
       this.#store.put(kind, key, object);
     }
     for (const [kind, listed] of keys) for (const key of this.#store.absentFrom(kind, listed)) this.#store.remove(kind, key);
+    this.#synced = true;
     // An object that is in error is missing, not gone.
-    if (isComplete) this.#ages.forgetAllBut(new Set(ready.map(({ kind, key }) => `${kind}/${key}`)));
+    if (isComplete) this.#ages.forgetAllBut(ids);
   }
 }

@@ -1,10 +1,10 @@
 // From bytes to plain data: documents, scalars as kubectl reads them, errors with their place, and nothing that crashes or grows.
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { decodeDocument } from '#controller/watch/folder/decode.ts';
 import { splitDocuments } from '#controller/watch/folder/documents.ts';
-import { placeOf } from '#controller/watch/folder/place.ts';
+import { Places } from '#controller/watch/folder/place.ts';
 
 const value = (text: string): unknown => {
   const decoded = decodeDocument(text);
@@ -155,7 +155,7 @@ suite('places', () => {
     [[], 'value', 1, 1],
   ] as const) {
     test(`${path.join('.')} (${what})`, () => {
-      const place = placeOf(text, path, what);
+      const place = new Places(text).of(path, what);
       assert.equal(place.line, line);
       assert.ok(Math.abs(place.column - column) <= 1, `${place.column} is not about ${column}`);
     });
