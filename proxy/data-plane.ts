@@ -27,8 +27,6 @@ export interface DataPlaneStats {
   readonly upstream: { readonly endpoints: number; readonly connections: number; readonly ejected: number };
 }
 
-/** Step of the coarse clock by which silence is measured, in milliseconds. */
-const TICK = 500;
 /** After the last exchange, requests that are already on their way get this long to arrive before idle connections are closed. */
 const QUIET = 100;
 
@@ -41,7 +39,6 @@ export class DataPlane implements Plane {
   readonly accessLog: AccessLog | null;
   readonly head = new RequestHead();
   readonly key: RequestKey = { host: '', hostPort: 0, scheme: 'http', method: '', path: '', query: '', rawHeaders: [] };
-  readonly tickTime = TICK;
   tick = 0;
   draining = false;
 
@@ -61,7 +58,7 @@ export class DataPlane implements Plane {
     this.random = random;
     this.options = { ...HTTP_DEFAULTS, ...options };
     this.upstreams = new Upstreams({ ...UPSTREAM_DEFAULTS, ...options });
-    this.timer = setInterval(() => this.onTick(), TICK).unref();
+    this.timer = setInterval(() => this.onTick(), this.options.tickTime).unref();
   }
 
   /**

@@ -227,7 +227,8 @@ export class Exchange extends Attempt {
   }
 
   checkStall(tick: number): void {
-    const { options, tickTime } = this.plane;
+    const { options } = this.plane;
+    const { tickTime } = options;
     if (this.lingeringSince !== NOT_LINGERING) {
       if ((tick - this.lingeringSince) * tickTime > options.lingerTime) this.connection.socket.destroy();
       return;

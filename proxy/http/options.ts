@@ -18,6 +18,8 @@ export interface HttpOptions {
   /** What is still read of a request that has been answered before its end, so that the client gets to see the answer. */
   readonly lingerBytes: number;
   readonly lingerTime: number;
+  /** Step of the coarse clock by which silence and idleness are measured. */
+  readonly tickTime: number;
 }
 
 export const HTTP_DEFAULTS: HttpOptions = {
@@ -30,4 +32,5 @@ export const HTTP_DEFAULTS: HttpOptions = {
   connectBudget: 10_000,
   lingerBytes: 8 << 20,
   lingerTime: 5_000,
+  tickTime: 500,
 };

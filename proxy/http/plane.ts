@@ -22,9 +22,8 @@ export interface Plane {
   /** Reused by every request: read, matched and written without a pause between. */
   readonly head: RequestHead;
   readonly key: RequestKey;
-  /** Coarse clock: one step every `tickTime` milliseconds. */
+  /** Coarse clock: one step every `options.tickTime` milliseconds. */
   readonly tick: number;
-  readonly tickTime: number;
   /** Shutting down: every answer ends its connection. */
   readonly draining: boolean;
   exchangeOpened(): void;

@@ -136,8 +136,8 @@ export class FrontServer {
   }
 
   checkStall(tick: number): void {
-    const { options, tickTime } = this.plane;
-    for (const connection of this.connections) connection.checkStall(tick, options.stallTimeout / tickTime);
+    const { stallTimeout, tickTime } = this.plane.options;
+    for (const connection of this.connections) connection.checkStall(tick, stallTimeout / tickTime);
   }
 
   /** Every answer has left. */

@@ -145,8 +145,8 @@ export class UpgradeExchange extends Attempt implements TunnelOwner {
   }
 
   checkStall(tick: number): void {
-    const { options, tickTime } = this.plane;
-    const silent = (tick - this.progress) * tickTime;
+    const { options } = this.plane;
+    const silent = (tick - this.progress) * options.tickTime;
     if (this.backend === null) {
       if (options.stallTimeout === 0 || silent <= options.stallTimeout) return;
       if (this.done) this.socket.destroy();

@@ -118,7 +118,13 @@ test('an abort of one pipelined exchange ends the others', async (t) => {
 
 test('connections that come and go in the middle of everything do not bring the process down', async (t) => {
   const all = await pair(t);
-  const requests = ['GET', 'GET / HTTP/1.1\r\nHost: a\r\n', get(), `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc`, 'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nxx'];
+  const requests = [
+    'GET',
+    'GET / HTTP/1.1\r\nHost: a\r\n',
+    get(),
+    `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc`,
+    'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nxx',
+  ];
   for (let round = 0; round < 40; round++) {
     const client = await all.client();
     client.send(requests[round % requests.length]!);

@@ -12,13 +12,15 @@ async function ask({ client }: RunningPlane, request: string): Promise<string> {
   await peer.until(/^HTTP\/1\.1 \d{3} [^]*\r\n\r\n/);
   const length = Number(/content-length: (\d+)/i.exec(peer.text)?.[1] ?? 0);
   const chunked = /transfer-encoding: chunked/i.test(peer.text);
-  const whole = (): boolean => (chunked ? /\r\n0\r\n[^]*\r\n\r\n$/.test(peer.text) : peer.text.length >= peer.text.indexOf('\r\n\r\n') + 4 + length);
+  const whole = (): boolean =>
+    chunked ? /\r\n0\r\n[^]*\r\n\r\n$/.test(peer.text) : peer.text.length >= peer.text.indexOf('\r\n\r\n') + 4 + length;
   if (!request.startsWith('HEAD')) await peer.until(whole);
   return peer.text;
 }
 
 const HTTPS = 'CF-Visitor: {"scheme":"https"}\r\n';
-const GRPC = 'POST /pkg.Service/Method HTTP/1.1\r\nHost: a\r\nContent-Type: application/grpc+proto\r\nTE: trailers\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n';
+const GRPC =
+  'POST /pkg.Service/Method HTTP/1.1\r\nHost: a\r\nContent-Type: application/grpc+proto\r\nTE: trailers\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n';
 
 test('before the first configuration: 503', async (t) => {
   const plane = await startPlane(t, []);
@@ -39,7 +41,13 @@ test('no valid backend, a rule that fails closed, a share with a status', async 
     { prefix: '/gone', rule: { backends: [{ status: 503, weight: 1 }] } },
     { prefix: '/tls', rule: { backends: [{ status: 502, weight: 1 }] } },
   ]);
-  for (const [path, status] of [['/none', 500], ['/closed', 500], ['/zero', 500], ['/gone', 503], ['/tls', 502]] as const) {
+  for (const [path, status] of [
+    ['/none', 500],
+    ['/closed', 500],
+    ['/zero', 500],
+    ['/gone', 503],
+    ['/tls', 502],
+  ] as const) {
     assert.equal((await ask(plane, get(path))).slice(9, 12), String(status), path);
   }
 });
@@ -63,10 +71,20 @@ test('gRPC clients get a gRPC status, in the head and as trailers', async (t) =>
     { hostname: 'd', rule: { error: { status: 500, reason: 'x' } } },
     { hostname: 'e', endpoints: ['127.0.0.1:1'] },
   ]);
-  for (const [host, status] of [['a', 12], ['b', 14], ['c', 14], ['d', 13], ['e', 14]] as const) {
+  for (const [host, status] of [
+    ['a', 12],
+    ['b', 14],
+    ['c', 14],
+    ['d', 13],
+    ['e', 14],
+  ] as const) {
     const text = await ask(plane, GRPC.replace('Host: a', `Host: ${host}`));
     assert.match(text, /^HTTP\/1\.1 200 OK\r\nContent-Type: application\/grpc\r\n/, host);
-    assert.match(text, new RegExp(`\r\ngrpc-status: ${status}\r\ngrpc-message: [ -~]+\r\n[^]*\r\n\r\n0\r\ngrpc-status: ${status}\r\n`), host);
+    assert.match(
+      text,
+      new RegExp(`\r\ngrpc-status: ${status}\r\ngrpc-message: [ -~]+\r\n[^]*\r\n\r\n0\r\ngrpc-status: ${status}\r\n`),
+      host,
+    );
   }
 });
 
@@ -82,11 +100,21 @@ test('redirects: scheme, host, port, path and query', async (t) => {
     { prefix: '/secure', rule: { filters: [{ type: 'RequestRedirect', scheme: 'https', statusCode: 301 }] } },
     {
       prefix: '/old',
-      rule: { filters: [{ type: 'RequestRedirect', hostname: 'new.example.com', path: { type: 'ReplacePrefixMatch', value: '/new' }, statusCode: 308 }] },
+      rule: {
+        filters: [
+          { type: 'RequestRedirect', hostname: 'new.example.com', path: { type: 'ReplacePrefixMatch', value: '/new' }, statusCode: 308 },
+        ],
+      },
     },
   ]);
-  assert.match(await ask(plane, get('/secure/x?y=z')), /^HTTP\/1\.1 301 [^]*\r\nLocation: https:\/\/app\.example\.com\/secure\/x\?y=z\r\nContent-Length: 0\r\n/);
-  assert.match(await ask(plane, get('/old/x%2Fy/', HTTPS)), /^HTTP\/1\.1 308 [^]*\r\nLocation: https:\/\/new\.example\.com\/new\/x%2Fy\/\r\n/);
+  assert.match(
+    await ask(plane, get('/secure/x?y=z')),
+    /^HTTP\/1\.1 301 [^]*\r\nLocation: https:\/\/app\.example\.com\/secure\/x\?y=z\r\nContent-Length: 0\r\n/,
+  );
+  assert.match(
+    await ask(plane, get('/old/x%2Fy/', HTTPS)),
+    /^HTTP\/1\.1 308 [^]*\r\nLocation: https:\/\/new\.example\.com\/new\/x%2Fy\/\r\n/,
+  );
 });
 
 test('a redirect that names a scheme and leads back is skipped; without scheme it is given', async (t) => {
@@ -110,18 +138,26 @@ test('rewrites change path and Host, and the visitor’s host stays known', asyn
   const filters = [{ type: 'URLRewrite', hostname: 'inner.local', path: { type: 'ReplacePrefixMatch', value: '/v2' } }] as const;
   const plane = await startPlane(t, [{ prefix: '/v1', endpoints: [backend.address], rule: { filters: [...filters] } }]);
   await ask(plane, get('/v1/a%2Fb?c=d'));
-  assert.match(backend.peers[0]!.text, /^GET \/v2\/a%2Fb\?c=d HTTP\/1\.1\r\nHost: inner\.local\r\n[^]*\r\nX-Forwarded-Host: app\.example\.com\r\n/);
+  assert.match(
+    backend.peers[0]!.text,
+    /^GET \/v2\/a%2Fb\?c=d HTTP\/1\.1\r\nHost: inner\.local\r\n[^]*\r\nX-Forwarded-Host: app\.example\.com\r\n/,
+  );
 });
 
 test('header edits apply both ways, repeated fields stay repeated, bytes stay bytes', async (t) => {
-  const backend = await rawBackend(answering('HTTP/1.1 200 Fine\r\nSet-Cookie: a=1\r\nX-Gone: 1\r\nSet-Cookie: b=2\r\nX-Raw: \xe9\xff\r\nContent-Length: 2\r\n\r\nok'));
+  const backend = await rawBackend(
+    answering('HTTP/1.1 200 Fine\r\nSet-Cookie: a=1\r\nX-Gone: 1\r\nSet-Cookie: b=2\r\nX-Raw: \xe9\xff\r\nContent-Length: 2\r\n\r\nok'),
+  );
   t.after(() => backend.close());
   const plane = await startPlane(t, [
     {
       endpoints: [backend.address],
       rule: {
         filters: [
-          { type: 'RequestHeaderModifier', modifier: { set: [{ name: 'X-Set', value: 's' }], add: [{ name: 'X-Add', value: 'a' }], remove: ['x-gone'] } },
+          {
+            type: 'RequestHeaderModifier',
+            modifier: { set: [{ name: 'X-Set', value: 's' }], add: [{ name: 'X-Add', value: 'a' }], remove: ['x-gone'] },
+          },
           { type: 'ResponseHeaderModifier', modifier: { set: [{ name: 'X-Out', value: 'o' }], remove: ['X-GONE'] } },
         ],
       },
@@ -136,8 +172,8 @@ test('header edits apply both ways, repeated fields stay repeated, bytes stay by
 });
 
 test('answers of our own for a matched route carry its response edits', async (t) => {
-  const filters = [{ type: 'ResponseHeaderModifier', modifier: { set: [{ name: 'X-Frame-Options', value: 'DENY' }] } }] as const;
-  const plane = await startPlane(t, [{ endpoints: [], rule: { filters: [...filters] } }]);
+  const modifier = { set: [{ name: 'X-Frame-Options', value: 'DENY' }] };
+  const plane = await startPlane(t, [{ endpoints: [], rule: { filters: [{ type: 'ResponseHeaderModifier', modifier }] } }]);
   assert.match(await ask(plane, get()), /^HTTP\/1\.1 503 [^]*X-Frame-Options: DENY\r\n/);
 });
 
@@ -146,9 +182,18 @@ test('each exchange is counted under the pattern that matched, and logged', asyn
   t.after(() => backend.close());
   const metrics = new Metrics();
   const lines: string[] = [];
-  const accessLog = new AccessLog({ sink: { write: (line) => lines.push(line) }, sampleRate: 1, omitQuery: false, random: () => 0, now: () => 7 });
+  const accessLog = new AccessLog({
+    sink: { write: (line) => lines.push(line) },
+    sampleRate: 1,
+    omitQuery: false,
+    random: () => 0,
+    now: () => 7,
+  });
   const plane = await startPlane(t, [{ hostname: '*.example.com', prefix: '/app', endpoints: [backend.address] }], { metrics, accessLog });
-  await ask(plane, 'POST /app?q="1" HTTP/1.1\r\nHost: app.example.com\r\nUser-Agent: test\r\nCF-Connecting-IP: 203.0.113.7\r\nContent-Length: 3\r\n\r\nabc');
+  await ask(
+    plane,
+    'POST /app?q="1" HTTP/1.1\r\nHost: app.example.com\r\nUser-Agent: test\r\nCF-Connecting-IP: 203.0.113.7\r\nContent-Length: 3\r\n\r\nabc',
+  );
   await ask(plane, get('/nothing'));
   const text = metrics.exposition();
   for (const line of [

@@ -11,7 +11,10 @@ async function refusing(): Promise<string> {
   return backend.address;
 }
 
-async function statusOf(client: () => Promise<{ send(text: string): void; until(what: RegExp): Promise<string> }>, request: string): Promise<number> {
+async function statusOf(
+  client: () => Promise<{ send(text: string): void; until(what: RegExp): Promise<string> }>,
+  request: string,
+): Promise<number> {
   const peer = await client();
   peer.send(request);
   return Number((await peer.until(/^HTTP\/1\.1 \d{3} [^]*\r\n\r\n/)).slice(9, 12));

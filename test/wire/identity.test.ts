@@ -9,11 +9,24 @@ const TABLE: readonly (readonly [string, string, readonly string[], readonly Reg
   [
     'through the edge',
     'CF-Connecting-IP: 203.0.113.7\r\nCF-Visitor: {"scheme":"https"}\r\nX-Forwarded-For: 203.0.113.7\r\nX-Forwarded-Proto: https\r\nCF-Ray: 1-FRA\r\n',
-    ['X-Real-IP: 203.0.113.7', 'X-Forwarded-For: 203.0.113.7', 'X-Forwarded-Proto: https', 'X-Forwarded-Host: a.example.com:8443', 'X-Forwarded-Port: 8443', 'CF-Connecting-IP: 203.0.113.7', 'CF-Ray: 1-FRA'],
+    [
+      'X-Real-IP: 203.0.113.7',
+      'X-Forwarded-For: 203.0.113.7',
+      'X-Forwarded-Proto: https',
+      'X-Forwarded-Host: a.example.com:8443',
+      'X-Forwarded-Port: 8443',
+      'CF-Connecting-IP: 203.0.113.7',
+      'CF-Ray: 1-FRA',
+    ],
     [],
   ],
   ['IPv6', 'CF-Connecting-IP: 2001:db8::7\r\n', ['X-Real-IP: 2001:db8::7', 'X-Forwarded-For: 2001:db8::7'], []],
-  ['a forged chain', 'CF-Connecting-IP: 203.0.113.7\r\nX-Forwarded-For: 6.6.6.6, 203.0.113.7\r\nX-Real-IP: 6.6.6.6\r\n', ['X-Forwarded-For: 203.0.113.7'], [/6\.6\.6\.6/]],
+  [
+    'a forged chain',
+    'CF-Connecting-IP: 203.0.113.7\r\nX-Forwarded-For: 6.6.6.6, 203.0.113.7\r\nX-Real-IP: 6.6.6.6\r\n',
+    ['X-Forwarded-For: 203.0.113.7'],
+    [/6\.6\.6\.6/],
+  ],
   ['two addresses', 'CF-Connecting-IP: 6.6.6.6\r\nCF-Connecting-IP: 203.0.113.7\r\n', ['X-Real-IP: 127.0.0.1'], [/6\.6\.6\.6|203\.0/]],
   ['a list of addresses', 'CF-Connecting-IP: 6.6.6.6, 7.7.7.7\r\n', ['X-Real-IP: 127.0.0.1'], [/6\.6\.6\.6/]],
   ['no address', 'CF-Connecting-IP: <script>\r\n', ['X-Real-IP: 127.0.0.1'], [/script/]],
@@ -22,11 +35,31 @@ const TABLE: readonly (readonly [string, string, readonly string[], readonly Reg
   ['a scheme that is none', 'X-Forwarded-Proto: javascript\r\n', ['X-Forwarded-Proto: http'], [/javascript/]],
   ['two schemes', 'X-Forwarded-Proto: https\r\nX-Forwarded-Proto: http\r\n', ['X-Forwarded-Proto: http'], [/https/]],
   ['only X-Forwarded-Proto', 'X-Forwarded-Proto: https\r\n', ['X-Forwarded-Proto: https'], []],
-  ['CF-Visitor against X-Forwarded-Proto', 'CF-Visitor: {"scheme":"http"}\r\nX-Forwarded-Proto: https\r\n', ['X-Forwarded-Proto: http'], [/Proto: https/]],
-  ['forged host and port', 'X-Forwarded-Host: evil\r\nX-Forwarded-Port: 1\r\nX-Original-Host: evil\r\nForwarded: for=evil\r\n', ['X-Forwarded-Host: a.example.com:8443'], [/evil/]],
-  ['underscores', 'X_Forwarded_For: 6.6.6.6\r\nX_Real_IP: 6.6.6.6\r\nCF_Connecting_IP: 6.6.6.6\r\nX_Original_Host: evil\r\nContent_Length: 6666\r\n', [], [/6\.6\.6\.6|evil|6666/]],
+  [
+    'CF-Visitor against X-Forwarded-Proto',
+    'CF-Visitor: {"scheme":"http"}\r\nX-Forwarded-Proto: https\r\n',
+    ['X-Forwarded-Proto: http'],
+    [/Proto: https/],
+  ],
+  [
+    'forged host and port',
+    'X-Forwarded-Host: evil\r\nX-Forwarded-Port: 1\r\nX-Original-Host: evil\r\nForwarded: for=evil\r\n',
+    ['X-Forwarded-Host: a.example.com:8443'],
+    [/evil/],
+  ],
+  [
+    'underscores',
+    'X_Forwarded_For: 6.6.6.6\r\nX_Real_IP: 6.6.6.6\r\nCF_Connecting_IP: 6.6.6.6\r\nX_Original_Host: evil\r\nContent_Length: 6666\r\n',
+    [],
+    [/6\.6\.6\.6|evil|6666/],
+  ],
   ['other underscores pass', 'X_Custom: yes\r\n', ['X_Custom: yes'], []],
-  ['what edge and connector say to each other', 'CF-Warp-Tag-Id: tag\r\nCf-Cloudflared-Request-Headers: meta\r\ncf-cloudflared-x: meta\r\n', [], [/tag|meta/]],
+  [
+    'what edge and connector say to each other',
+    'CF-Warp-Tag-Id: tag\r\nCf-Cloudflared-Request-Headers: meta\r\ncf-cloudflared-x: meta\r\n',
+    [],
+    [/tag|meta/],
+  ],
   ['Connection takes out what it names', 'Connection: close, X-Hop\r\nX-Hop: 1\r\nX-Stay: 2\r\n', ['X-Stay: 2'], [/X-Hop|Connection/]],
   [
     'Connection cannot take out what matters',
@@ -34,7 +67,12 @@ const TABLE: readonly (readonly [string, string, readonly string[], readonly Reg
     ['CF-Connecting-IP: 203.0.113.7', 'X-Forwarded-For: 203.0.113.7', 'Authorization: x', 'Cookie: y', 'CF-Access-Jwt-Assertion: z'],
     [],
   ],
-  ['hop-by-hop fields', 'Keep-Alive: timeout=5\r\nProxy-Connection: keep-alive\r\nProxy-Authorization: x\r\nTE: gzip\r\nHTTP2-Settings: AAMA\r\nUpgrade: h2c\r\n', [], [/Keep-Alive|Proxy-|TE:|HTTP2|Upgrade/i]],
+  [
+    'hop-by-hop fields',
+    'Keep-Alive: timeout=5\r\nProxy-Connection: keep-alive\r\nProxy-Authorization: x\r\nTE: gzip\r\nHTTP2-Settings: AAMA\r\nUpgrade: h2c\r\n',
+    [],
+    [/Keep-Alive|Proxy-|TE:|HTTP2|Upgrade/i],
+  ],
 ];
 
 test('what a backend is told about the visitor', async (t) => {
@@ -63,7 +101,9 @@ test('no header steers routing', async (t) => {
     { hostname: 'closed.example.com', endpoints: [closed.address] },
   ]);
   const peer = await client();
-  peer.send('GET / HTTP/1.1\r\nHost: open.example.com\r\nX-Original-Host: closed.example.com\r\nX-Forwarded-Host: closed.example.com\r\nForwarded: host=closed.example.com\r\n\r\n');
+  peer.send(
+    'GET / HTTP/1.1\r\nHost: open.example.com\r\nX-Original-Host: closed.example.com\r\nX-Forwarded-Host: closed.example.com\r\nForwarded: host=closed.example.com\r\n\r\n',
+  );
   await peer.until(/ok$/);
   assert.deepEqual([open.peers.length, closed.peers.length], [1, 0]);
 });
@@ -72,7 +112,9 @@ test('a route may replace what we state about the visitor', async (t) => {
   const backend = await rawBackend(answering(OK));
   t.after(() => backend.close());
   const modifier = { set: [{ name: 'X-Forwarded-Proto', value: 'https' }], remove: ['X-Real-IP'] };
-  const { client } = await startPlane(t, [{ endpoints: [backend.address], rule: { filters: [{ type: 'RequestHeaderModifier', modifier }] } }]);
+  const { client } = await startPlane(t, [
+    { endpoints: [backend.address], rule: { filters: [{ type: 'RequestHeaderModifier', modifier }] } },
+  ]);
   const peer = await client();
   peer.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
   await peer.until(/ok$/);

@@ -26,7 +26,14 @@ export function tableOf(port: number, drafts: readonly RuleDraft[]): RouteTable 
     const id = `backend-${index}`;
     if (draft.endpoints !== undefined) {
       const fallback = draft.fallback === undefined ? {} : { fallback: draft.fallback };
-      backends.push({ kind: 'backend', id, name: `default/${id}:80`, protocol: draft.protocol ?? 'http1', endpoints: [...draft.endpoints], ...fallback });
+      backends.push({
+        kind: 'backend',
+        id,
+        name: `default/${id}:80`,
+        protocol: draft.protocol ?? 'http1',
+        endpoints: [...draft.endpoints],
+        ...fallback,
+      });
     }
     return {
       kind: 'route',
@@ -70,7 +77,7 @@ export async function startPlane(
 ): Promise<RunningPlane> {
   const warnings: string[] = [];
   const log = { info: () => {}, warn: (_fields: object, message: string) => void warnings.push(message) };
-  const plane = new DataPlane({ log, random: () => 0.5, options, ...rest });
+  const plane = new DataPlane({ log, random: () => 0.5, options: { tickTime: 20, ...options }, ...rest });
   const { port } = await plane.listen(0);
   const peers: Peer[] = [];
   context.after(async () => {

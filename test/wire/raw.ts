@@ -76,9 +76,13 @@ export class Peer {
       };
       const check = (): void => {
         if (test()) finish(null);
-        else if (this.state !== 'open' && !what.startsWith('the end')) finish(new Error(`connection ${this.state} before ${what}; received ${JSON.stringify(this.text)}`));
+        else if (this.state !== 'open' && !what.startsWith('the end'))
+          finish(new Error(`connection ${this.state} before ${what}; received ${JSON.stringify(this.text)}`));
       };
-      const timer = setTimeout(() => finish(new Error(`waited in vain for ${what}; received ${JSON.stringify(this.text.slice(-2000))}`)), PATIENCE);
+      const timer = setTimeout(
+        () => finish(new Error(`waited in vain for ${what}; received ${JSON.stringify(this.text.slice(-2000))}`)),
+        PATIENCE,
+      );
       this.watchers.push(check);
       check();
     });

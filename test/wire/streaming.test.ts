@@ -57,7 +57,9 @@ test('trailers of a response pass, those that frame, route or identify do not', 
   const at = await backend.peer(0);
   await at.until('\r\n\r\n');
   assert.match(at.text, /\r\nTE: trailers\r\nConnection: TE\r\n/);
-  at.send('HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 1\r\nSet-Cookie: a=b\r\nContent-Type: x/y\r\n\r\n');
+  at.send(
+    'HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 1\r\nSet-Cookie: a=b\r\nContent-Type: x/y\r\n\r\n',
+  );
   await peer.until(/0\r\nX-Sum: 1\r\n\r\n$/);
   assert.match(peer.text, /\r\nTrailer: X-Sum\r\n/);
 });
@@ -98,10 +100,30 @@ test('a response that ends with its connection ends cleanly', async (t) => {
 });
 
 for (const [name, request, response, expected] of [
-  ['HEAD', 'HEAD / HTTP/1.1\r\nHost: a\r\n\r\n', 'HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n', /200 OK\r\nContent-Length: 1000\r\n[^]*\r\n\r\n$/],
-  ['HEAD of a chunked resource', 'HEAD / HTTP/1.1\r\nHost: a\r\n\r\n', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', /200 OK\r\n[^]*\r\n\r\n$/],
-  ['204', get(), 'HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n', /204 No Content\r\n(?![^]*Transfer-Encoding)[^]*\r\n\r\n$/],
-  ['304', get(), 'HTTP/1.1 304 Not Modified\r\nContent-Length: 1000\r\nETag: "x"\r\n\r\n', /304 Not Modified\r\n[^]*ETag: "x"\r\n[^]*\r\n\r\n$/],
+  [
+    'HEAD',
+    'HEAD / HTTP/1.1\r\nHost: a\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n',
+    /200 OK\r\nContent-Length: 1000\r\n[^]*\r\n\r\n$/,
+  ],
+  [
+    'HEAD of a chunked resource',
+    'HEAD / HTTP/1.1\r\nHost: a\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n',
+    /200 OK\r\n[^]*\r\n\r\n$/,
+  ],
+  [
+    '204',
+    get(),
+    'HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n',
+    /204 No Content\r\n(?![^]*Transfer-Encoding)[^]*\r\n\r\n$/,
+  ],
+  [
+    '304',
+    get(),
+    'HTTP/1.1 304 Not Modified\r\nContent-Length: 1000\r\nETag: "x"\r\n\r\n',
+    /304 Not Modified\r\n[^]*ETag: "x"\r\n[^]*\r\n\r\n$/,
+  ],
 ] as const) {
   test(`${name} has no body, and the connections go on`, async (t) => {
     const { client, backend } = await pair(t);
