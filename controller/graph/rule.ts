@@ -95,9 +95,12 @@ function outlineRule(type: 'HTTP' | 'GRPC', draft: RuleDraft): RuleOutline {
   return { config, closed: broken.length > 0, backends, messages };
 }
 
+/** Of the pushed configuration, and of the API. */
+const MOST_MATCHES = 64;
+
 /** Wins the requests that it would have won, and answers them with 500: they must not go to a rule that was meant for others. */
 function closedRule(rule: RuleConfig, reason: string): RuleConfig | null {
-  const matches = rule.matches.filter((match) => matchSchema.safeParse(match).success);
+  const matches = rule.matches.filter((match) => matchSchema.safeParse(match).success).slice(0, MOST_MATCHES);
   return matches.length === 0 ? null : { matches, backends: [], error: { status: 500, reason } };
 }
 
@@ -108,6 +111,7 @@ interface Findings {
 }
 
 const BACKEND = /^backends\[(\d+)\]/;
+const BACKEND_FILTER = /^backends\[(\d+)\]\.filters/;
 
 /** The limits of the pushed configuration first, then what the proxy's compiler says. Both name fields of the proxy's rule: told in the route's terms. */
 function check(type: 'HTTP' | 'GRPC', rule: RuleConfig, draft: RuleDraft): Findings {
@@ -117,7 +121,7 @@ function check(type: 'HTTP' | 'GRPC', rule: RuleConfig, draft: RuleDraft): Findi
   const own: string[] = [];
   for (const { field, message } of problems) {
     const text = `${draft.field}.${fieldInRoute(type, field, draft)}: ${message}`;
-    const position = BACKEND.exec(field)?.[1];
+    const position = BACKEND_FILTER.exec(field)?.[1];
     if (position === undefined) own.push(text);
     else backends.set(Number(position), [...(backends.get(Number(position)) ?? []), text]);
   }

@@ -2,7 +2,7 @@
 import { isFalse, isTrue, Reason, ConditionType } from '../api/condition.ts';
 import type { Route } from '../api/gateway.ts';
 import type { DesiredStatus, Facts, StatusUpdate } from '../api/plan.ts';
-import { keyOf } from '../api/ref.ts';
+import { compareText, keyOf } from '../api/ref.ts';
 import type { KindName, Snapshot } from '../api/snapshot.ts';
 import type { ClassNode, Graph } from '../graph/types.ts';
 import { renderConfigStatus } from './status-config.ts';
@@ -44,12 +44,10 @@ function renderFarewells({ routes, controllerName }: Graph, { objects }: Snapsho
   const desired: DesiredStatus = { form: 'parents', controllerName, parents: [] };
   const farewell = (kind: KindName & Route['kind'], route: Route): readonly StatusUpdate[] => {
     if (!route.status?.parents?.some((parent) => parent.controllerName === controllerName)) return [];
-    return ours.has(`${kind}/${keyOf(route.metadata.namespace, route.metadata.name)}`)
-      ? []
-      : [updateOf(kind, route, desired)];
+    return ours.has(`${kind}/${keyOf(route.metadata.namespace, route.metadata.name)}`) ? [] : [updateOf(kind, route, desired)];
   };
   return [
     ...[...objects.HTTPRoute.values()].flatMap((route) => farewell('HTTPRoute', route)),
     ...[...objects.GRPCRoute.values()].flatMap((route) => farewell('GRPCRoute', route)),
-  ].sort((a, b) => (a.key < b.key ? -1 : 1));
+  ].sort((a, b) => compareText(a.key, b.key) || compareText(a.ref.kind, b.ref.kind));
 }
