@@ -1,5 +1,15 @@
 // Turns the head of a tunnel request into that of an HTTP/1.1 request, and an origin's response head into the tunnel's. Pure.
-import { encodeHeaders, isControlHeader, MAX_HEADER_VALUE, META_ORIGIN, RESPONSE_HEADERS, RESPONSE_META, UPGRADE_HEADER } from '../wire.ts';
+import {
+  encodeHeaders,
+  isControlHeader,
+  MAX_HEADER_VALUE,
+  META_ORIGIN,
+  RESPONSE_HEADERS,
+  RESPONSE_META,
+  TCP_SOURCE_HEADER,
+  UPGRADE_HEADER,
+  UPGRADE_WEBSOCKET,
+} from '../wire.ts';
 
 /** A request as the edge sent it. */
 export interface TunnelRequest {
@@ -71,9 +81,9 @@ function takeSpecial(scan: Scan, name: string, value: string): boolean {
       scan.contentLength = value;
       return true;
     case UPGRADE_HEADER:
-      scan.isWebSocket = value === 'websocket';
+      scan.isWebSocket = value === UPGRADE_WEBSOCKET;
       return true;
-    case 'cf-cloudflared-proxy-src':
+    case TCP_SOURCE_HEADER:
       scan.isTcp = true;
       return true;
     // The tunnel answers it itself; an origin that waits for the body before it answers would wait for ever.

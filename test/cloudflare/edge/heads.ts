@@ -1,5 +1,5 @@
 // What Cloudflare adds to a visitor's request and takes from an origin's response. Pure.
-import { decodeHeaders, UPGRADE_HEADER, UPGRADE_WEBSOCKET } from '#proxy/connector/wire.ts';
+import { decodeHeaders, RESPONSE_HEADERS, RESPONSE_META, UPGRADE_HEADER, UPGRADE_WEBSOCKET } from '#proxy/connector/wire.ts';
 
 /** The head of a visitor's request. */
 export interface VisitorHead {
@@ -89,8 +89,8 @@ export function visitorResponse(raw: readonly string[], ray: string): VisitorRes
   for (let i = 0; i + 1 < raw.length; i += 2) {
     const value = raw[i + 1] as string;
     if (raw[i] === ':status') status = Number(value);
-    else if (raw[i] === 'cf-cloudflared-response-headers') blob = value;
-    else if (raw[i] === 'cf-cloudflared-response-meta') meta = value;
+    else if (raw[i] === RESPONSE_HEADERS) blob = value;
+    else if (raw[i] === RESPONSE_META) meta = value;
     else if (raw[i] === 'content-length') length = value;
   }
   const pairs = decodeHeaders(blob);

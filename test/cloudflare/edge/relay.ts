@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import http2, { type ClientHttp2Stream } from 'node:http2';
 import { breakOff, endedCleanly } from '#proxy/connector/h2.ts';
+import { MAX_HEADER_VALUE } from '#proxy/connector/wire.ts';
 import type { Faults } from './faults.ts';
 import { tunnelRequestHead, visitorResponse, visitorTrailers, type EdgeMarks } from './heads.ts';
 import type { Link } from './link.ts';
@@ -53,10 +54,16 @@ export function relay(visitor: Visitor, tunnelId: string, context: RelayContext)
   const decision = decide(context, tunnelId, visitor.head.authority);
   if (decision.kind === 'cut') return visitor.abort();
   if (decision.kind === 'page') return errorPage(visitor, decision.status, decision.code, marks);
+  if (isTooLarge(visitor.head.headers)) return errorPage(visitor, 431, 431, marks);
   const exchange = new Exchange(visitor, decision.tunnelId, context, marks);
   if (decision.delayMs === 0) return exchange.attempt();
   const timer = setTimeout(() => exchange.attempt(), decision.delayMs);
   visitor.onGone(() => clearTimeout(timer));
+}
+
+/** Cloudflare allows 128 KB for all headers together; a single one of half of that would already end the connector's whole connection. */
+function isTooLarge(headers: readonly string[]): boolean {
+  return headers.some((value) => value.length > MAX_HEADER_VALUE);
 }
 
 function errorPage(visitor: Visitor, status: number, code: number, { ray }: EdgeMarks): void {
