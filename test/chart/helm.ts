@@ -44,11 +44,14 @@ interface HelmResult {
   readonly stderr: string;
 }
 
-/** Runs helm; `values` arrive as its only values file. A failing command is a result. */
-export async function helm(args: readonly string[], values: Values = {}): Promise<HelmResult> {
+/** What does not talk to a cluster keeps nothing, so it needs no home. */
+const NO_HOME = path.join(os.tmpdir(), 'cftunnel-helm-has-no-home');
+
+/** Runs helm; `values` arrive as its only values file, caches go to `home`. A failing command is a result. */
+export async function helm(args: readonly string[], values: Values = {}, home = NO_HOME): Promise<HelmResult> {
   const program = toolPath('helm');
   if (program === null) throw new Error(buildHint(['helm']));
-  const child = spawn(program, args, { env: { HOME: path.join(os.tmpdir(), 'cftunnel-helm-has-no-home') }, stdio: 'pipe' });
+  const child = spawn(program, args, { env: { HOME: home }, stdio: 'pipe' });
   child.stdin.on('error', () => {}); // helm may refuse its arguments before it reads
   child.stdin.end(JSON.stringify(values));
   const ended = new Promise<number | null>((resolve, reject) => {

@@ -15,17 +15,15 @@ export async function release(
 ): Promise<void> {
   const where = ['--kubeconfig', cluster.kubeconfig, '--namespace', NAMESPACE];
   const create = action === 'install' ? ['--create-namespace'] : [];
-  const { code, stderr } = await helm(
-    [action, RELEASE, chartFolder, ...where, ...create, '--values', '-', ...args],
-    merged(required, values),
-  );
+  const command = [action, RELEASE, chartFolder, ...where, ...create, '--values', '-', ...args];
+  const { code, stderr } = await helm(command, merged(required, values), cluster.folder);
   assert.equal(code, 0, stderr);
 }
 
 /** Removes the release if it is there. */
 export async function uninstall(cluster: Cluster): Promise<void> {
   const where = ['--kubeconfig', cluster.kubeconfig, '--namespace', NAMESPACE];
-  const { code, stderr } = await helm(['uninstall', RELEASE, ...where, '--ignore-not-found']);
+  const { code, stderr } = await helm(['uninstall', RELEASE, ...where, '--ignore-not-found'], {}, cluster.folder);
   assert.equal(code, 0, stderr);
 }
 
