@@ -78,10 +78,17 @@ export class Doors {
       } catch (error) {
         failure = error;
         this.#used.delete(ip);
+        if (this.#hasOneLoopback(error)) return Door.open('127.0.0.1', tunnelId, this.#options);
       }
     }
     this.#doors.delete(tunnelId);
     throw new Error(`cannot open the visitors' ports of tunnel ${tunnelId}`, { cause: failure });
+  }
+
+  /** Not Linux: only 127.0.0.1 is there. It does for all tunnels when each has ports of its own. */
+  #hasOneLoopback(error: unknown): boolean {
+    const { http, https } = this.#options.ports;
+    return http === 0 && https === 0 && (error as NodeJS.ErrnoException).code === 'EADDRNOTAVAIL';
   }
 
   /** Derived from the tunnel's id, so that a tunnel has the same address after a restart. */
