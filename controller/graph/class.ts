@@ -37,7 +37,7 @@ function checkBundle(crds: ReadonlyMap<Key, CustomResourceDefinition>): Finding 
 }
 
 /** The name of a class's GatewayClassConfig, or what is wrong with the reference. */
-export function configName(gatewayClass: GatewayClass): string | Cause {
+function configName(gatewayClass: GatewayClass): string | Cause {
   const ref = gatewayClass.spec.parametersRef;
   if (ref === undefined) return cause.parametersRefMissing();
   if (ref.group !== OWN_GROUP || ref.kind !== 'GatewayClassConfig') return cause.parametersRefKind(ref.group, ref.kind);

@@ -8,7 +8,7 @@ import type { Settings } from '../api/settings.ts';
 import { ACCOUNT_ID, decodeToken, secretValue, type TunnelToken } from './token.ts';
 import type { ConfigNode, TunnelIdentity } from './types.ts';
 
-export const TOKEN_KEY = 'tunnel-token';
+const TOKEN_KEY = 'tunnel-token';
 const ACCOUNT_KEY = 'account-id';
 
 export function credentialsKey(config: GatewayClassConfig, settings: Settings): Key {

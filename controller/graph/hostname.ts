@@ -6,7 +6,7 @@ import { compareText } from '../api/ref.ts';
 /** Names compare without regard to case (RFC 4343). */
 export const normalise = (hostname: string | undefined): string => (hostname ?? '').toLowerCase();
 
-export const isWildcard = (hostname: string): boolean => hostname.startsWith('*.');
+const isWildcard = (hostname: string): boolean => hostname.startsWith('*.');
 
 /**
  * Whether everything that `inner` stands for is covered by the wildcard `outer`. A wildcard stands for one label or more, never for its

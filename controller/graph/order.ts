@@ -8,7 +8,7 @@ import { compareText, keyOf } from '../api/ref.ts';
  */
 const created = (object: KubeObject): string => object.metadata.creationTimestamp ?? '9999';
 
-export function compareAge(a: KubeObject, b: KubeObject): number {
+function compareAge(a: KubeObject, b: KubeObject): number {
   return (
     compareText(created(a), created(b)) ||
     compareText(keyOf(a.metadata.namespace, a.metadata.name), keyOf(b.metadata.namespace, b.metadata.name)) ||

@@ -46,7 +46,7 @@ export function planOf(
 const line = ({ type, status, reason, message }: Condition): string => `${type}: ${status}/${reason} — ${message}`;
 
 /** A status as plain data, conditions as lines. Names the generation only where a condition has another one than its object, which is always a mistake. */
-export function readable({ ref, generation, desired }: StatusUpdate): Readonly<Record<string, unknown>> {
+function readable({ ref, generation, desired }: StatusUpdate): Readonly<Record<string, unknown>> {
   const lines = (conditions: readonly Condition[]): readonly string[] =>
     conditions.map((condition) => (condition.observedGeneration === generation ? line(condition) : `STALE ${line(condition)}`));
   const object = formatRef(ref);

@@ -3,7 +3,7 @@ import type { KubeObject } from '#controller/api/core.ts';
 import { keyOf, type Key } from '#controller/api/ref.ts';
 import type { KindName, Kinds, Snapshot } from '#controller/api/snapshot.ts';
 
-export const KINDS = [
+const KINDS = [
   'GatewayClass',
   'Gateway',
   'ListenerSet',
@@ -21,7 +21,7 @@ export const KINDS = [
   'ExternalBackend',
 ] as const satisfies readonly KindName[];
 
-export function deepFreeze<T>(value: T): T {
+function deepFreeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value);
     for (const part of Object.values(value)) deepFreeze(part);
@@ -32,7 +32,7 @@ export function deepFreeze<T>(value: T): T {
 const CLUSTER_SCOPED: readonly string[] = ['GatewayClass', 'GatewayClassConfig', 'Namespace', 'CustomResourceDefinition'];
 
 /** What an API server would have added: a uid, a generation, an age. */
-export function stored<T extends KubeObject>(object: T): T {
+function stored<T extends KubeObject>(object: T): T {
   const { metadata, kind } = object;
   const namespace = CLUSTER_SCOPED.includes(kind) ? {} : { namespace: metadata.namespace ?? 'default' };
   const added = { uid: `${kind}/${keyOf(metadata.namespace, metadata.name)}`, generation: 1, creationTimestamp: '2026-01-01T00:00:00Z' };

@@ -117,6 +117,7 @@ test('configurations of one tunnel: the oldest valid one decides, later ones mus
   );
   const broken = plan({ configPolicy: 'Merge' }, { cloudflareCredentialsSecretRef: { name: 'missing' } });
   assert.equal(broken.tunnels[0]?.policy, 'Merge', 'the first one is not valid');
+  assert.doesNotMatch(message(broken, 'GatewayClassConfig main', 'Valid'), /second/);
   assert.equal(conditions(broken, 'GatewayClass second')['Accepted'], 'True/Accepted');
 });
 

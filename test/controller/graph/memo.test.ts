@@ -5,8 +5,8 @@ import type { Gateway, HTTPRoute } from '#controller/api/gateway.ts';
 import { createGraphBuilder } from '#controller/graph/build.ts';
 import { sameData } from '#controller/graph/memo.ts';
 import { renderPlanes } from '#controller/output/proxy-config.ts';
-import { application, endpointSlice, gateway, httpRoute, namespace, platform, service, settings } from '#test/build/objects.ts';
-import { snapshotOf, withObject } from '#test/build/snapshot.ts';
+import { application, endpointSlice, gateway, grant, httpRoute, namespace, platform, service, settings } from '#test/build/objects.ts';
+import { snapshotOf, withObject, withoutObject } from '#test/build/snapshot.ts';
 
 const configuration = settings();
 const world = [...platform(), gateway(), ...application(), ...application({ name: 'other', hostname: 'other.example.com' })];
@@ -62,6 +62,20 @@ test('a Service that only touches another route leaves this one', () => {
   const after = build(withObject(snapshot, service({ name: 'other' }, { ports: [{ port: 81 }] })));
   assert.equal(after.routes[0], before.routes[0]);
   assert.equal(after.routes[1]?.references?.reason, 'BackendNotFound');
+});
+
+test('a grant that comes and goes opens and closes', () => {
+  const route = httpRoute({ rules: [{ backendRefs: [{ name: 'app', namespace: 'backends', port: 80 }] }] });
+  const from = { group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', namespace: 'default' };
+  const closed = snapshotOf([...platform(), gateway(), route, service({ namespace: 'backends' })]);
+  const open = withObject(closed, grant('backends', from, { group: '', kind: 'Service' }));
+  const build = createGraphBuilder();
+  const reason = (snapshot: typeof closed) => build(snapshot, configuration).routes[0]?.references?.reason;
+  assert.deepEqual([closed, open, withoutObject(open, 'ReferenceGrant', 'backends/grant')].map(reason), [
+    'RefNotPermitted',
+    undefined,
+    'RefNotPermitted',
+  ]);
 });
 
 test('data is compared as data', () => {

@@ -53,6 +53,29 @@ test('listeners without a hostname are allowed everywhere, also in a namespace w
   assert.equal(conditions(plan, 'Gateway tenant/tunnel', 'https')['Accepted'], 'True/Accepted');
 });
 
+test('a listener with a foreign hostname does not keep its rightful owner out', () => {
+  const set = (tenant: string, created: string) =>
+    listenerSet({
+      namespace: tenant,
+      created,
+      listeners: [listener({ name: 'one', hostname: 'app.example.com' })],
+      gateway: { name: 'tunnel', namespace: 'infra' },
+    });
+  const { plan } = planOf(
+    [
+      ...platform(),
+      gateway({ namespace: 'infra', listeners: [listener()], spec: { allowedListeners: { namespaces: { from: 'All' } } } }),
+      namespace('thief', { [LABEL]: 'thief.test' }),
+      namespace('owner', { [LABEL]: 'example.com' }),
+      set('thief', '2025-01-01T00:00:00Z'),
+      set('owner', '2026-01-01T00:00:00Z'),
+    ],
+    enforced(),
+  );
+  assert.equal(conditions(plan, 'ListenerSet thief/set', 'one')['Accepted'], 'False/HostnameNotPermitted');
+  assert.equal(conditions(plan, 'ListenerSet owner/set', 'one')['Accepted'], 'True/Accepted');
+});
+
 test('a namespace that the selector leaves out is not policed', () => {
   const objects = [
     ...platform(),

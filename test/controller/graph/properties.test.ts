@@ -64,6 +64,7 @@ const tenantObjects = (tenant: string): readonly (() => readonly KubeObject[])[]
           {
             backendRefs: [
               { name: 'app', namespace: 'infra', port: 80 },
+              { name: 'app', namespace: tenant === 'alpha' ? 'beta' : 'alpha', port: 80 },
               { name: 'nothing', port: 1 },
               { kind: 'Bucket', name: 'x' },
             ],

@@ -86,6 +86,7 @@ test('what is not a token is told without its bytes', () => {
     Buffer.from('null').toString('base64'),
     Buffer.from('"text"').toString('base64'),
     connectorToken({ a: undefined }),
+    connectorToken({ a: 'short' }),
     connectorToken({ a: { nested: TUNNEL_SECRET } }),
     connectorToken({ t: 'no-uuid' }),
     connectorToken({ t: 7 }),
