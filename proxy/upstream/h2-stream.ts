@@ -106,7 +106,10 @@ export class H2Stream implements UpstreamStream {
     if (this.job === null) return;
     this.job = null;
     this.owner.released();
-    this.stream?.close(constants.NGHTTP2_CANCEL);
+    const { stream } = this;
+    // Closing a stream of Node ends it cleanly first: a request that is cut off would pass for a whole one.
+    if (stream?.writableEnded === false) stream.destroy(new Error('cancelled'));
+    else stream?.close(constants.NGHTTP2_CANCEL);
   }
 
   private onInformation(raw: readonly string[]): void {
@@ -138,6 +141,11 @@ export class H2Stream implements UpstreamStream {
   private onEnd(): void {
     const { job } = this;
     if (job === null || !this.answered) return;
+    // Node lets a stream that was reset end as if it were whole.
+    if (this.stream?.rstCode !== constants.NGHTTP2_NO_ERROR) {
+      this.fail('the response was cut off');
+      return;
+    }
     this.job = null;
     this.owner.released();
     // An answer that came before the whole request was read: what is left of the request is of no use.
