@@ -57,7 +57,7 @@ export function ownSchema(own: OwnKind): StructuralSchema {
  * zod → structural schema. The API server refuses bounds and types below `anyOf` of an int-or-string, and zod states the format of an
  * integer as the bounds of that format: both are put into the form of Kubernetes.
  */
-export function structuralSchema(schema: z.ZodType): StructuralSchema {
+function structuralSchema(schema: z.ZodType): StructuralSchema {
   return z.toJSONSchema(schema, {
     target: 'openapi-3.0',
     io: 'input',

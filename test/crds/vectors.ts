@@ -9,7 +9,7 @@ const slice = (rest: string): string =>
   `{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: x, labels: {kubernetes.io/service-name: x}}, ${rest}}`;
 
 /** Of the core kinds only what we read is compared. */
-export const coreVectors: readonly Vector[] = [
+const coreVectors: readonly Vector[] = [
   taken('service', core('Service', 'spec: {ports: [{port: 80}]}')),
   taken('service: two named ports', core('Service', 'spec: {ports: [{name: a, port: 80, targetPort: web}, {name: b, port: 81}]}')),
   taken('service: outside', core('Service', 'spec: {type: ExternalName, externalName: a.example.com}')),

@@ -54,7 +54,7 @@ function settleObject(object: JsonObject, schema: StructuralSchema, path: FieldP
 const ANYTHING: StructuralSchema = { nullable: true, 'x-kubernetes-preserve-unknown-fields': true };
 
 /** The schema of a field; null when there is no such field. */
-export function childSchema(schema: StructuralSchema, name: string): StructuralSchema | null {
+function childSchema(schema: StructuralSchema, name: string): StructuralSchema | null {
   const { properties, additionalProperties } = schema;
   if (properties !== undefined && Object.hasOwn(properties, name)) return properties[name] ?? null;
   if (typeof additionalProperties === 'object') return additionalProperties;

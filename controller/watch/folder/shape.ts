@@ -86,7 +86,7 @@ function explain({ keyword, params, data }: ErrorObject, secret: boolean): strin
     case 'enum':
       return notAllowed((params['allowedValues'] as readonly unknown[]) ?? [], data, secret);
     case 'pattern':
-      return `must match ${String(params['pattern'])}${shown}`;
+      return `${PATTERNS[String(params['pattern'])] ?? `must match ${String(params['pattern'])}`}${shown}`;
     case 'format':
       return `${FORMATS[String(params['format'])] ?? `must be a valid ${String(params['format'])}`}${shown}`;
     case 'minimum':
@@ -110,6 +110,15 @@ function explain({ keyword, params, data }: ErrorObject, secret: boolean): strin
       return null;
   }
 }
+
+/** What the patterns that people stumble over ask for. */
+const PATTERNS: Readonly<Record<string, string>> = {
+  '^(\\*\\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$':
+    'must be a host name in lower case, without port; only its first part may be *',
+  '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$': 'must be a DNS name in lower case',
+  '^([0-9]{1,5}(h|m|s|ms)){1,4}$': 'must be a duration of whole numbers such as 10s, 1500ms or 1m30s',
+  '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$': 'must be a UUID in lower case',
+};
 
 const FORMATS: Readonly<Record<string, string>> = {
   byte: 'must be base64 (a Secret may have plain text under stringData)',

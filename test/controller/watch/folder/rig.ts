@@ -100,3 +100,7 @@ spec:
         - path:
             value: ${path}
 `;
+
+/** Where the first match of a route leads. */
+export const pathOf = (object: unknown): unknown =>
+  (object as { spec: { rules: { matches: { path: { value: string } }[] }[] } } | undefined)?.spec.rules[0]?.matches[0]?.path.value;

@@ -34,7 +34,7 @@ suite('objects', () => {
 const route = (rest: string): string => `{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: shop}, ${rest}}`;
 
 test('messages name the field, the mistake and the way out', () => {
-  const cases: readonly (readonly [string, string])[] = [
+  const cases: readonly (readonly [string, ...string[]])[] = [
     [route('spec: {rules: [{backendRef: []}]}'), 'spec.rules[0].backendRef: unknown field; did you mean "backendRefs"?'],
     [route('spec: {hostname: [a.b]}'), 'spec.hostname: unknown field; did you mean "hostnames"?'],
     [
@@ -48,6 +48,11 @@ test('messages name the field, the mistake and the way out', () => {
     [
       route('spec: {rules: [{matches: [{headers: [{name: on, value: "1"}]}]}]}'),
       'spec.rules[0].matches[0].headers[0].name: must be text, is true or false (put it in quotes)',
+    ],
+    [
+      route('spec: {hostnames: ["Shop.example.com"], rules: [{timeouts: {request: 1.5s}}]}'),
+      'spec.hostnames[0]: must be a host name in lower case, without port; only its first part may be *, not "Shop.example.com"',
+      'spec.rules[0].timeouts.request: must be a duration of whole numbers such as 10s, 1500ms or 1m30s, not "1.5s"',
     ],
     [route('spec: {rules: {a: b}}'), 'spec.rules: must be a list, is an object'],
     [route('spec: {parentRefs: [{}]}'), 'spec.parentRefs[0].name: is required'],
@@ -68,7 +73,7 @@ test('messages name the field, the mistake and the way out', () => {
       'metadata.namespace: a GatewayClass belongs to no namespace; remove it',
     ],
   ];
-  for (const [yaml, message] of cases) assert.deepEqual(complaints(yaml), [message]);
+  for (const [yaml, ...messages] of cases) assert.deepEqual(complaints(yaml), messages);
 });
 
 test('objects of others are ignored by name', () => {
