@@ -99,7 +99,8 @@ export class KubeClient {
     let response: http.IncomingMessage | null = null;
     outgoing.once('response', (incoming) => resolve((response = incoming)));
     // Destroying the response, where there is one, lets its reader see this error instead of a bare "aborted".
-    outgoing.on('timeout', () => (response ?? outgoing).destroy(new Error(`no byte from the API server for ${idleMs} ms`)));
+    // Also set here: the agent lets a kept socket keep the (shorter) timeout of its idle time when ours happens to equal the agent's own.
+    outgoing.setTimeout(idleMs, () => (response ?? outgoing).destroy(new Error(`no byte from the API server for ${idleMs} ms`)));
     outgoing.on('error', (error: NodeJS.ErrnoException) =>
       reject(outgoing.reusedSocket && error.code === 'ECONNRESET' ? new StaleConnection(error.message) : error),
     );

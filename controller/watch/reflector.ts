@@ -250,7 +250,7 @@ export class Reflector {
     this.#report(`may not list and watch ${resourceName(this.#row)}${place}: ${grant} (${describeError(error)})`);
     // An essential kind that was read before keeps its last known objects: acting as if there were none would undo everything.
     if (unreadable && (this.#dispensable || this.#verdict !== 'listed')) {
-      if (this.#dispensable) this.#intake.clear();
+      this.#intake.clear();
       this.#decide('forbidden');
     }
     return between(random, timings.forbiddenMs);
