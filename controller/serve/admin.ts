@@ -1,6 +1,8 @@
 // The controller's own HTTP endpoints: /healthz and /readyz on one port, /metrics on another, as existing probes and scrapers expect.
-import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import express from 'express';
 import type { Registry } from 'prom-client';
 
@@ -18,14 +20,19 @@ export interface Admin {
   close(): Promise<void>;
 }
 
-/** `:8080` or `127.0.0.1:8080`. */
-function listen(app: express.Express, address: string): Promise<Server> {
+/** `:8080` or `127.0.0.1:8080`. Rejects when the port is taken, naming the flag that can change it. */
+async function listen(app: express.Express, address: string, flag: string): Promise<Server> {
   const split = address.lastIndexOf(':');
   const host = address.slice(0, split).replace(/^\[|\]$/g, '');
-  return new Promise((resolve, reject) => {
-    const server = app.listen({ port: Number(address.slice(split + 1)), host: host || undefined }, () => resolve(server));
-    server.on('error', reject);
-  });
+  // Not by express: its `listen` hands errors to the callback of success.
+  const server = createServer(app);
+  server.listen({ port: Number(address.slice(split + 1)), host: host || undefined });
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    throw new Error(`${flag}=${address}: ${(error as Error).message}`, { cause: error });
+  }
+  return server;
 }
 
 const portOf = (server: Server): number => (server.address() as AddressInfo).port;
@@ -44,7 +51,10 @@ export async function startAdmin(options: AdminOptions): Promise<Admin> {
   metrics.get('/metrics', async (_request, response) => {
     response.type(options.registry.contentType).send(await options.registry.metrics());
   });
-  const servers = [await listen(health, options.healthAddress), await listen(metrics, options.metricsAddress)] as const;
+  const servers = [
+    await listen(health, options.healthAddress, '--health-addr'),
+    await listen(metrics, options.metricsAddress, '--metrics-addr'),
+  ] as const;
   return {
     healthPort: portOf(servers[0]),
     metricsPort: portOf(servers[1]),
