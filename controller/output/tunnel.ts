@@ -22,9 +22,11 @@ export function renderTunnels(graph: Graph, ports: Ports): readonly TunnelPlan[]
     if (apiToken === null || port === undefined) return [];
     const service = `http://127.0.0.1:${port}`;
     const hostnames = byTunnel.get(id) ?? new Set();
-    const named = [...hostnames].filter((hostname) => hostname !== '').sort(compareSpecificity);
+    const named = [...hostnames].filter((hostname) => hostname !== '');
     const folded = named.length + 1 > RULE_LIMIT;
-    const rules = folded ? [] : named.map((hostname): IngressRule => ({ hostname, service, originRequest: ORIGIN_REQUEST }));
+    const rules = folded
+      ? []
+      : named.sort(compareSpecificity).map((hostname): IngressRule => ({ hostname, service, originRequest: ORIGIN_REQUEST }));
     const last: IngressRule = folded || hostnames.has('') ? { service, originRequest: ORIGIN_REQUEST } : { service: 'http_status:404' };
     return [{ tunnelId: id, accountId, apiToken, policy, rules, last, configs, folded }];
   });
