@@ -40,7 +40,7 @@ export interface ElectorTimings {
   readonly retryMs: number;
 }
 
-export const defaultElectorTimings: ElectorTimings = { leaseMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000 };
+const defaultElectorTimings: ElectorTimings = { leaseMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000 };
 
 export class Elector implements EpochSource {
   readonly #options: ElectorOptions;

@@ -14,14 +14,6 @@ export class Store {
   #revision = 0;
   #snapshot: Snapshot | null = null;
 
-  get(kind: KindName, key: Key): KubeObject | undefined {
-    return this.#of(kind).get(key);
-  }
-
-  size(kind: KindName): number {
-    return this.#of(kind).size;
-  }
-
   /** False when the object is there already, in the same version. */
   put(kind: KindName, key: Key, object: KubeObject): boolean {
     const objects = this.#of(kind);

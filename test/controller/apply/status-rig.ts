@@ -10,7 +10,7 @@ import { quickTimings, route, routes } from '#test/controller/watch/source-rig.t
 import { eventually } from '#test/kube/eventually.ts';
 import { FaultServer } from '#test/kube/fault-server.ts';
 
-export const OURS = 'cf.k8s.lex.la/tunnel-controller';
+const OURS = 'cf.k8s.lex.la/tunnel-controller';
 
 export interface StatusRig {
   readonly server: FaultServer;
