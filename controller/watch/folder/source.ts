@@ -145,7 +145,7 @@ class FolderSource implements Source {
     if (this.#synced || this.#mayBegin(merged, isReadable, problems)) await this.#fill(merged, problems.length === 0);
     this.#problems = problems;
     this.#isPublished = true;
-    this.#reporter.report(problems, this.#files.states());
+    this.#reporter.ignored(this.#files.states());
     const isNews =
       before.revision !== this.#store.snapshot().revision ||
       before.synced !== this.#synced ||

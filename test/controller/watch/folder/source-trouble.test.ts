@@ -16,10 +16,6 @@ suite('errors', () => {
     rig.write('shop/route.yaml', `${route('one')}---\n${route('two', '/')}`);
     await rig.until('mended', () => rig.problems().length === 0);
     assert.equal(rig.keys('HTTPRoute').length, 2);
-    assert.deepEqual(
-      rig.log.filter(({ fields }) => fields['file'] === undefined).map(({ level, message }) => `${level}: ${message}`),
-      ['warn: something in the folder is wrong', 'info: everything in the folder is right again'],
-    );
   });
 
   test('keep the last good version of an object; what is fine beside it goes on', async (context) => {
