@@ -1,7 +1,7 @@
-// The controller and the proxy of the quick start, as the separate processes that they are everywhere else.
+// A program of ours as a process of its own: its log lines one by one, and an end that is never missed.
 import type { ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { spawnTethered } from '#proxy/connector/tethered-process.ts';
+import { ended, spawnTethered } from '#proxy/connector/tethered-process.ts';
 
 export interface LogLine {
   readonly level: string;
@@ -17,34 +17,33 @@ export interface Program {
   stop(): Promise<void>;
 }
 
-const STOP_MS = 15_000;
-
-/** Starts one of our programs; it ends with this process, however that ends. Log lines that are not JSON are handed on as errors. */
-export function startProgram(
-  name: string,
-  args: readonly string[],
-  env: Readonly<Record<string, string>>,
-  onLine: (line: LogLine) => void,
-): Program {
-  const child = spawnTethered(process.execPath, ['--disable-warning=ExperimentalWarning', ...args], {
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  for (const stream of [child.stdout, child.stderr]) {
-    if (stream) createInterface({ input: stream }).on('line', (line) => onLine(parse(line)));
-  }
-  const ended = new Promise<string>((resolve) => {
-    child.once('error', (error) => resolve(error.message));
-    child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`));
-  });
-  return { name, ended, stop: () => stop(child, ended) };
+export interface ProgramOptions {
+  readonly name: string;
+  /** Of Node: file and arguments. */
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Lines that are not JSON (a crash, a complaint about the settings) come as errors. */
+  readonly onLine: (line: LogLine) => void;
 }
 
-async function stop(child: ChildProcess, ended: Promise<string>): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
+const STOP_MS = 10_000;
+
+/** Starts the program; it ends with this process, however that ends. */
+export function startProgram({ name, args, env, onLine }: ProgramOptions): Program {
+  const child = spawnTethered(process.execPath, ['--disable-warning=ExperimentalWarning', ...args], {
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], TMPDIR: process.env['TMPDIR'], ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  for (const stream of [child.stdout, child.stderr])
+    if (stream) createInterface({ input: stream }).on('line', (line) => onLine(parse(line)));
+  const end = ended(child);
+  return { name, ended: end, stop: () => stop(child, end) };
+}
+
+async function stop(child: ChildProcess, end: Promise<string>): Promise<void> {
   child.kill('SIGTERM');
   const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
-  await ended;
+  await end;
   clearTimeout(timer);
 }
 
@@ -53,7 +52,7 @@ function parse(line: string): LogLine {
     const value = JSON.parse(line) as unknown;
     if (typeof value === 'object' && value !== null && 'msg' in value) return value as LogLine;
   } catch {
-    // Not JSON: a crash or a warning of the runtime.
+    // Not JSON.
   }
   return { level: 'error', msg: line };
 }

@@ -1,50 +1,163 @@
-// What the quick start prints: the log lines of controller and proxy, as the steps that they are, in plain words.
+// What the quick start tells of the log lines of controller and proxy: what a person wants to know, once, in plain words.
+import type { IngressRule } from './local-cloudflare.ts';
 import type { LogLine } from './processes.ts';
+import { detail, news, say, step, table, trouble } from './terminal.ts';
 
-interface IngressRule {
-  readonly hostname?: string;
-  readonly path?: string;
-  readonly service: string;
+interface Status {
+  readonly text: string;
+  readonly isWell: boolean;
 }
 
-export const say = (text = ''): void => void process.stdout.write(`${text}\n`);
-export const step = (text: string): void => say(`\u2713 ${text}`);
-export const trouble = (text: string): void => say(`\u2717 ${text}`);
+/** More objects than this are counted, not listed. */
+const MOST_LISTED = 20;
 
-/** Aligned columns, indented. */
-export function table(head: readonly string[], rows: readonly (readonly string[])[]): void {
-  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)));
-  for (const row of [head, ...rows])
-    say(
-      `    ${row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd()}`,
-    );
-}
+export class Story {
+  /** By object: `HTTPRoute tenant-example/app`. */
+  readonly #statuses = new Map<string, Status>();
+  /** By place: `20-app.yaml:12:3`. */
+  readonly #problems = new Map<string, string>();
+  /** What was told last of things that may go wrong again and again. */
+  readonly #told = new Map<string, string>();
+  #rules = '';
+  #connector = '';
+  /** Routes and rules of the configuration that the proxy has applied last; empty before the first. */
+  applied = '';
+  isSynced = false;
+  /** While everything starts, the steps are told in their order by someone else; errors at once. */
+  #isLive = false;
+  #isOver = false;
 
-/** The ingress document as a table. */
-export function ingressTable(rules: readonly IngressRule[]): void {
-  table(
-    ['hostname', 'goes to'],
-    rules.map(({ hostname, service }) => [hostname ?? '(any other)', service]),
-  );
-}
-
-/** One log line in plain words, or null for what only matters when something is wrong. */
-export function tell(line: LogLine): string | null {
-  if (line.level === 'error' || line.level === 'fatal')
-    return `\u2717 ${line.msg}${typeof line['error'] === 'string' ? `: ${line['error']}` : ''}`;
-  switch (line.msg) {
-    case 'status':
-      return `  ${String(line['object'])}: ${String(line['text'])}`;
-    case 'problem':
-      return `\u2717 ${String(line['where'])}: ${String(line['text'])}`;
-    case 'problem solved':
-      return `\u2713 ${String(line['where'])}: mended`;
-    case 'configuration applied':
-      return `\u2713 the proxy accepted a configuration: ${String(line['routes'])} routes, ${String(line['rules'])} rules (epoch ${String(line['epoch'])}, sequence ${String(line['sequence'])})`;
-    default:
-      return null;
+  hear(line: LogLine): void {
+    if (this.#isOver) return;
+    if (line['component'] === 'status') return this.#status(line);
+    switch (line.msg) {
+      case 'source synced':
+        this.isSynced = true;
+        return;
+      case 'objects changed':
+        return this.#objects(line);
+      case 'problem':
+        return this.#problem(String(line['where']), String(line['text']));
+      case 'problem solved':
+        return this.#solved(String(line['where']));
+      case 'tunnel':
+        return this.#tunnel(line);
+      case 'configuration applied':
+        return this.#configuration(line);
+      case 'connector state':
+        return this.#connectorState(line);
+      case 'configuration refused':
+        return this.#once('configuration', `the proxy refuses the configuration: ${String(line['reason'])}`);
+      default:
+        if (line.level === 'error' || line.level === 'fatal') this.#once(line.msg, withDetails(line));
+    }
   }
+
+  /** Every object that has a status has a good one, and there is a route. */
+  get isWell(): boolean {
+    const isRouted = [...this.#statuses.keys()].some((object) => /^(HTTP|GRPC)Route /.test(object));
+    return isRouted && this.#problems.size === 0 && [...this.#statuses.values()].every(({ isWell }) => isWell);
+  }
+
+  /** What is wrong now: an object or a place in a file, and how. */
+  troubles(): readonly (readonly [string, string])[] {
+    const unwell = [...this.#statuses].filter(([, { isWell }]) => !isWell).map(([object, { text }]) => [object, text] as const);
+    return [...this.#problems, ...unwell];
+  }
+
+  /** The statuses as they are, those that need attention first. From now on every change is told as it comes. */
+  goLive(): void {
+    this.#isLive = true;
+    const sorted = [...this.#statuses].sort(([, a], [, b]) => Number(a.isWell) - Number(b.isWell));
+    for (const [object, status] of sorted.slice(0, MOST_LISTED)) tellStatus(object, status);
+    if (sorted.length > MOST_LISTED) detail(`and ${sorted.length - MOST_LISTED} more`);
+  }
+
+  /** Nothing more is told: what follows is the noise of the end. */
+  end(): void {
+    this.#isOver = true;
+  }
+
+  /** The table of ingress rules, when it is another one than that told last. */
+  ingress(rules: readonly IngressRule[], title: string): void {
+    const text = JSON.stringify(rules);
+    if (this.#isOver || this.#rules === text) return;
+    this.#rules = text;
+    step(title);
+    table(
+      ['hostname', 'goes to'],
+      rules.map(({ hostname, service }) => [hostname ?? '(any other)', service]),
+    );
+  }
+
+  #status({ level, msg }: LogLine): void {
+    const [, object, text] = /^(\w+ [^ :]+): (.*)$/.exec(msg) ?? [];
+    if (object === undefined || text === undefined) return this.#once('status', msg);
+    if (text === 'is gone') return void this.#statuses.delete(object);
+    const status = { text, isWell: level === 'info' };
+    this.#statuses.set(object, status);
+    if (this.#isLive) tellStatus(object, status);
+  }
+
+  #objects(line: LogLine): void {
+    say();
+    for (const what of ['added', 'changed', 'removed']) {
+      const objects = (line[what] ?? []) as readonly string[];
+      if (objects.length === 0) continue;
+      const more = objects.length > MOST_LISTED ? ` and ${objects.length - MOST_LISTED} more` : '';
+      news(`${what}: ${objects.slice(0, MOST_LISTED).join(', ')}${more}`);
+    }
+  }
+
+  #problem(where: string, text: string): void {
+    if (this.#isLive && this.#problems.size === 0) say();
+    this.#problems.set(where, text);
+    trouble(`${where}: ${text}`);
+    if (this.#isLive) detail('The last good state keeps serving.');
+  }
+
+  /** A mistake that only moved within its file was told at its new place. */
+  #solved(where: string): void {
+    this.#problems.delete(where);
+    const file = fileOf(where);
+    if (![...this.#problems.keys()].some((other) => fileOf(other) === file)) step(`${file} is right again`);
+  }
+
+  #tunnel({ state, text }: LogLine): void {
+    if (state === 'Failed') this.#once('tunnel', String(text));
+    else if (state === 'Synced' && this.#told.delete('tunnel')) step('the tunnel is in step again');
+  }
+
+  #configuration({ routes, rules }: LogLine): void {
+    this.applied = `${String(routes)} routes, ${String(rules)} rules`;
+    this.#told.delete('configuration');
+    if (this.#isLive) step(`the proxy serves by it: ${this.applied}`);
+  }
+
+  #connectorState({ phase, problem }: LogLine): void {
+    if (phase === this.#connector) return;
+    if (phase === 'reconnecting' || phase === 'failed')
+      this.#once('connector', `the connector is ${phase}${typeof problem === 'string' ? `: ${problem}` : ''}`);
+    else if (phase === 'connected' && this.#told.delete('connector')) step('the connector is connected again');
+    this.#connector = String(phase);
+  }
+
+  /** Retries say the same again and again. */
+  #once(about: string, text: string): void {
+    if (this.#told.get(about) === text) return;
+    this.#told.set(about, text);
+    trouble(text);
+  }
+}
+
+function tellStatus(object: string, { text, isWell }: Status): void {
+  if (isWell) detail(`${object}: ${text}`);
+  else trouble(`${object}: ${text}`);
+}
+
+const fileOf = (where: string): string => where.replace(/:\d+(:\d+)?$/, '');
+
+function withDetails(line: LogLine): string {
+  const why = ['error', 'reason', 'text', 'problem'].map((field) => line[field]).find((value) => typeof value === 'string');
+  return why === undefined ? line.msg : `${line.msg}: ${why}`;
 }

@@ -2,8 +2,14 @@
 import http from 'node:http';
 import { WebSocketServer } from 'ws';
 
-/** Serves until closed. Endpoints: /events (SSE), /upload (counts bytes), anything else answers with the request as JSON. */
-export async function startApp(port: number, host = '127.0.0.1'): Promise<http.Server> {
+/** First message of every WebSocket. */
+export const WELCOME = 'welcome: every message comes back';
+
+/**
+ * Serves until closed; rejects when the port is taken. Endpoints: /events (SSE), /upload (counts bytes), anything else answers with the
+ * request as JSON.
+ */
+export async function startApp(port: number): Promise<http.Server> {
   const server = http.createServer((request, response) => {
     const path = (request.url ?? '/').split('?')[0];
     if (path === '/events') return events(response);
@@ -16,11 +22,12 @@ export async function startApp(port: number, host = '127.0.0.1'): Promise<http.S
   const sockets = new WebSocketServer({ server });
   sockets.on('connection', (socket) => {
     socket.on('error', () => socket.terminate());
-    socket.on('message', (data, isBinary) => socket.send(isBinary ? data : `you said: ${String(data as Buffer)}`));
+    socket.send(WELCOME);
+    socket.on('message', (data, isBinary) => socket.send(isBinary || !Buffer.isBuffer(data) ? data : `you said: ${data.toString()}`));
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host, resolve);
+    server.listen(port, '127.0.0.1', resolve);
   });
   return server;
 }

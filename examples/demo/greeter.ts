@@ -17,8 +17,8 @@ const method = (path: string, responseStream: boolean): grpc.MethodDefinition<st
 
 const service = { hello: method('/demo.Greeter/Hello', false), helloStream: method('/demo.Greeter/HelloStream', true) };
 
-/** Serves until `forceShutdown`. */
-export async function startGreeter(address: string): Promise<grpc.Server> {
+/** Serves until `forceShutdown`; rejects when the port is taken. */
+export async function startGreeter(port: number): Promise<{ readonly server: grpc.Server; readonly port: number }> {
   const server = new grpc.Server();
   server.addService(service, {
     hello: ((call, callback) => callback(null, `Hello, ${call.request}!`)) satisfies grpc.handleUnaryCall<string, string>,
@@ -27,10 +27,11 @@ export async function startGreeter(address: string): Promise<grpc.Server> {
       call.end();
     }) satisfies grpc.handleServerStreamingCall<string, string>,
   });
-  await new Promise<void>((resolve, reject) => {
-    server.bindAsync(address, grpc.ServerCredentials.createInsecure(), (error) => (error ? reject(error) : resolve()));
+  const bound = await new Promise<number>((resolve, reject) => {
+    const credentials = grpc.ServerCredentials.createInsecure();
+    server.bindAsync(`127.0.0.1:${port}`, credentials, (error, at) => (error ? reject(error) : resolve(at)));
   });
-  return server;
+  return { server, port: bound };
 }
 
 export interface GreeterTarget {
@@ -46,6 +47,8 @@ export async function greet(target: GreeterTarget, name: string): Promise<readon
   const client = new grpc.Client(target.address, grpc.credentials.createSsl(target.ca), {
     'grpc.ssl_target_name_override': target.host,
     'grpc.default_authority': target.host,
+    // The edge is on this machine, whatever https_proxy says.
+    'grpc.enable_http_proxy': 0,
   });
   const deadline = { deadline: Date.now() + 10_000 };
   try {
