@@ -73,7 +73,7 @@ export async function readContent(file: Buffer, previous: DocumentCache, limits:
     }
     const digest = hash('sha256', bytes, 'base64');
     const known = documents.get(digest) ?? previous.get(digest);
-    const result = known ?? readDocument(bytes, limits);
+    const result = known ?? (await readDocument(bytes, limits, pause));
     documents.set(digest, result);
     for (const object of result.objects) entries.push({ ...object, line: line - 1 + result.head });
     for (const problem of result.problems) problems.push({ ...problem, place: { ...problem.place, line: line - 1 + problem.place.line } });
@@ -82,14 +82,24 @@ export async function readContent(file: Buffer, previous: DocumentCache, limits:
     if (rest !== null) await rest;
   }
   const isBlank = file.length < 1024 && file.toString('latin1').trim() === '';
-  return { entries, problems, ignored: [...ignored], documents, isBlank };
+  return { entries, problems: firstProblems(problems), ignored: [...ignored], documents, isBlank };
+}
+
+/** Of one file. Nobody reads more, and a file with hundreds of thousands must not flood whoever listens. */
+const MOST_FILE_PROBLEMS = 100;
+
+function firstProblems(problems: readonly ContentProblem[]): readonly ContentProblem[] {
+  const next = problems[MOST_FILE_PROBLEMS];
+  if (next === undefined) return problems;
+  const message = `from here on ${problems.length - MOST_FILE_PROBLEMS} more problems of this file are not listed`;
+  return [...problems.slice(0, MOST_FILE_PROBLEMS), { place: next.place, message, ref: null }];
 }
 
 const limitProblem = (message: string, line: number): ContentProblem => ({ place: { line, column: 1 }, message, ref: null });
 
 const onlyProblem = (problem: ContentProblem, head = 1): DocumentResult => ({ objects: [], problems: [problem], ignored: [], head });
 
-function readDocument(bytes: Uint8Array, limits: ContentLimits): DocumentResult {
+async function readDocument(bytes: Uint8Array, limits: ContentLimits, pause: Pause): Promise<DocumentResult> {
   if (bytes.length > limits.documentBytes) {
     const hint = 'a list of objects can be split into several documents';
     return onlyProblem(
@@ -101,7 +111,7 @@ function readDocument(bytes: Uint8Array, limits: ContentLimits): DocumentResult 
   const decoded = decodeDocument(text);
   if ('error' in decoded) return onlyProblem({ place: decoded.place, message: decoded.error, ref: null });
   if (decoded.value === undefined || decoded.value === null) return { objects: [], problems: [], ignored: [], head: 1 };
-  return judge(text, decoded.value);
+  return judge(text, decoded.value, pause);
 }
 
 function utf8(bytes: Uint8Array): string | null {
@@ -115,7 +125,7 @@ function utf8(bytes: Uint8Array): string | null {
 /** Comments, blank lines and the marker before the first field. */
 const HEAD = /^(?:---[ \t]*(?:#[^\n]*)?\r?\n|[ \t]*(?:#[^\n]*)?\r?\n|%[^\n]*\n)*/;
 
-function judge(text: string, value: unknown): DocumentResult {
+async function judge(text: string, value: unknown, pause: Pause): Promise<DocumentResult> {
   const head = (HEAD.exec(text)?.[0].split('\n').length ?? 1) || 1;
   const items = listItems(value);
   const parts: readonly (readonly [unknown, FieldPath])[] =
@@ -138,6 +148,8 @@ function judge(text: string, value: unknown): DocumentResult {
         found[found.length - 1] = { ...last, message: `${last.message} (and ${verdict.more} more)` };
       problems.push(...found);
     } else unreported++;
+    const rest = pause();
+    if (rest !== null) await rest;
   }
   if (unreported > 0) problems.push(limitProblem(`${unreported} more objects of this list are wrong as well`, head));
   return { objects, problems, ignored, head };

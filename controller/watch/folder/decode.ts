@@ -47,7 +47,7 @@ const HINTS: readonly (readonly [RegExp, string])[] = [
   [/unknown .* tag|undeclared tag handle|tag name cannot|tag suffix/, 'put a value that begins with ! in quotes'],
   [/tab characters/, 'indent with spaces'],
   [/duplicated mapping key/, 'the same field stands twice in one object'],
-  [/non-printable/, 'is it a text file?'],
+  [/non-printable|null byte/, 'is it a text file?'],
   [/maxDepth/, `more than ${MAX_DEPTH} levels`],
   [
     /end of the stream or a document separator/,

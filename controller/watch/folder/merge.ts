@@ -11,6 +11,9 @@ export interface Merged {
   readonly problems: readonly SourceProblem[];
 }
 
+/** Of one file: nobody reads more. */
+const MOST_DUPLICATES = 100;
+
 /** Of two files that define the same object the first in the order of their paths wins, and within a file the first document. */
 export async function mergeFiles(files: ReadonlyMap<string, FileState>, pause: Pause): Promise<Merged> {
   const entries = new Map<string, Entry>();
@@ -19,6 +22,7 @@ export async function mergeFiles(files: ReadonlyMap<string, FileState>, pause: P
   const paths = [...files.keys()].sort(compareText);
   for (const path of paths) {
     const state = files.get(path);
+    let duplicates = 0;
     for (const { place, message } of state?.problems ?? []) problems.push({ where: `${path}:${place.line}:${place.column}`, message });
     for (const entry of state?.content?.entries ?? []) {
       const rest = pause();
@@ -28,11 +32,13 @@ export async function mergeFiles(files: ReadonlyMap<string, FileState>, pause: P
       if (owner === undefined) {
         owners.set(id, `${path}:${entry.line}`);
         entries.set(id, entry);
-      } else {
+      } else if (duplicates++ < MOST_DUPLICATES) {
         const message = `${entry.kind.kind} ${entry.key}: is defined already in ${owner}, which counts; remove one of them`;
         problems.push({ where: `${path}:${entry.line}:1`, message });
       }
     }
+    if (duplicates > MOST_DUPLICATES)
+      problems.push({ where: path, message: `${duplicates - MOST_DUPLICATES} more of its objects are defined already elsewhere` });
   }
   // What a broken file kept gives way to what another one says now: the object may have been moved there.
   for (const path of paths) {

@@ -111,6 +111,52 @@ suite('sizes', () => {
     assert.deepEqual(rig.keys('ConfigMap'), []);
   });
 
+  test('thousands of documents that are wrong give a bounded report, which says how many there are', async (context) => {
+    const wrong = (name: string): string => configMap(name).replace('metadata', 'metadat');
+    const files = { 'a.yaml': Array.from({ length: 3000 }, (_, index) => wrong(`x${index}`)).join('---\n'), 'b.yaml': configMap('good') };
+    const rig = startFolder(context, files);
+    await rig.synced();
+    assert.equal(rig.problems().length, 101);
+    assert.match(rig.problems().at(-1) ?? '', /^a\.yaml:\d+:\d+: from here on 2900 more problems of this file are not listed$/);
+    assert.deepEqual(rig.keys('ConfigMap'), ['default/good']);
+  });
+
+  test('so do thousands of objects that are defined twice', async (context) => {
+    const rig = startFolder(context, {
+      'a.yaml': configMap('same'),
+      'b.yaml': Array.from({ length: 3000 }, () => configMap('same')).join('---\n'),
+    });
+    await rig.synced();
+    assert.equal(rig.problems().length, 101);
+    assert.equal(rig.problems().at(-1), 'b.yaml: 2900 more of its objects are defined already elsewhere');
+  });
+
+  test('nothing but line breaks before a document is no problem, however many', async (context) => {
+    const rig = startFolder(context);
+    rig.write('a.yaml', Buffer.concat([Buffer.alloc(5 * 2 ** 20, '\n'), Buffer.from(`---\n${configMap('a')}`)]));
+    await rig.synced();
+    assert.match(rig.problems().join(), /^a\.yaml:1:1: the document has 5\.0 MiB/);
+  });
+
+  test('the objects of a long list are checked with pauses', async () => {
+    const items = Array.from(
+      { length: 500 },
+      (_, index) => `- ${JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `x${index}` } })}\n`,
+    );
+    let pauses = 0;
+    const { entries } = await readContent(
+      Buffer.from(`apiVersion: v1\nkind: List\nitems:\n${items.join('')}`),
+      new Map(),
+      defaultLimits,
+      () => {
+        pauses++;
+        return null;
+      },
+    );
+    assert.equal(entries.length, 500);
+    assert.ok(pauses >= 500, String(pauses));
+  });
+
   test('a document with thousands of mistakes gives a bounded report', async (context) => {
     const items = Array.from({ length: 20_000 }, () => '{}').join(', ');
     const rig = startFolder(context, { 'a.yaml': `{apiVersion: v1, kind: List, items: [${items}]}` });
