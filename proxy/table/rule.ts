@@ -22,6 +22,9 @@ export interface PreparedRule {
   readonly problems: readonly TableProblem[];
 }
 
+/** The longest that a timer runs, in milliseconds: 24 days, which no request takes. A timer that is told to wait longer fires at once. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+
 /** Everything that would make this rule, or a share of its traffic, answer 500 in the proxy. Fields are below the rule. */
 export function validateRule(type: 'HTTP' | 'GRPC', rule: RuleConfig, routeId = '', ruleIndex = 0): readonly TableProblem[] {
   const steps = ruleSteps({ routeId, ruleIndex, type, rule }, new PatternCache(new StatePool()), null);
@@ -62,8 +65,8 @@ export function* ruleSteps(
     responseEdits: headerEdits(filters.response),
     choices: Object.freeze(choices),
     totalWeight: choices.at(-1)?.upTo ?? 0,
-    requestTimeout: rule.timeouts?.request ?? 0,
-    backendRequestTimeout: rule.timeouts?.backendRequest ?? 0,
+    requestTimeout: Math.min(rule.timeouts?.request ?? 0, LONGEST_TIMER),
+    backendRequestTimeout: Math.min(rule.timeouts?.backendRequest ?? 0, LONGEST_TIMER),
   });
   // A rule that the controller has closed is known to be bad: its conditions say so, with better words.
   const news = rule.error === undefined ? problems : [];

@@ -163,11 +163,16 @@ function unsupported(what: string): Service {
   return { kind: 'unsupported', reason: `this connector does not serve ${what}` };
 }
 
+/** The longest that a timer runs, in milliseconds. One that is told to wait longer fires at once. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+
+const milliseconds = (seconds: number): number => Math.min(seconds * 1000, LONGEST_TIMER);
+
 function originSettings(defaults: OriginRequest, own: OriginRequest): OriginSettings {
   return {
-    connectTimeoutMs: (own?.connectTimeout ?? defaults?.connectTimeout ?? 30) * 1000,
+    connectTimeoutMs: milliseconds(own?.connectTimeout ?? defaults?.connectTimeout ?? 30),
     keepAliveConnections: Math.max(0, own?.keepAliveConnections ?? defaults?.keepAliveConnections ?? 100),
-    keepAliveTimeoutMs: (own?.keepAliveTimeout ?? defaults?.keepAliveTimeout ?? 90) * 1000,
+    keepAliveTimeoutMs: milliseconds(own?.keepAliveTimeout ?? defaults?.keepAliveTimeout ?? 90),
     hostHeader: (own?.httpHostHeader ?? defaults?.httpHostHeader) || null,
   };
 }

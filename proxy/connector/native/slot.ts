@@ -25,6 +25,9 @@ export interface SlotOptions {
 /** A connection that lasted this long counts as healthy: the next loss starts with a short wait again. */
 const HEALTHY_MS = 30_000;
 
+/** What the edge asks for is done, within reason: a timer that is told to wait longer than 24 days fires at once. */
+const LONGEST_RETRY_AFTER_MS = 3_600_000;
+
 export class Slot {
   readonly index: number;
   readonly #options: SlotOptions;
@@ -111,7 +114,7 @@ export class Slot {
     this.#hasGivenUp = end.next === 'never';
     // With a single address there is no elsewhere, and trying at once would be a busy loop.
     const isElsewhere = end.next === 'elsewhere' && pool.size > 1 && this.#attempts < pool.size;
-    const waitMs = this.#hasGivenUp || isElsewhere ? 0 : Math.max(this.#wait(), end.retryAfterMs);
+    const waitMs = this.#hasGivenUp || isElsewhere ? 0 : Math.max(this.#wait(), Math.min(end.retryAfterMs, LONGEST_RETRY_AFTER_MS));
     const fields = { connection: index, edge: `${address.host}:${address.port}`, code: end.code, retryInMs: Math.round(waitMs) };
     if (this.#hasGivenUp) log.error(fields, `tunnel connection given up: ${end.message}`);
     else log.warn(fields, `tunnel connection lost: ${end.message}`);

@@ -108,6 +108,16 @@ describe('ingress: services', () => {
     assert.deepEqual(rule.service.settings, expected);
   });
 
+  test('seconds beyond what a timer can wait are as many as it can', () => {
+    const { settings } = service('http://a', { connectTimeout: 1e12, keepAliveTimeout: 2_147_484 }) as { readonly settings: object };
+    assert.deepEqual(settings, {
+      connectTimeoutMs: 2 ** 31 - 1,
+      keepAliveConnections: 100,
+      keepAliveTimeoutMs: 2 ** 31 - 1,
+      hostHeader: null,
+    });
+  });
+
   test('legal for cloudflared, not served here', () => {
     for (const text of [
       'https://a',

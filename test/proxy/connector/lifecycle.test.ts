@@ -191,6 +191,16 @@ describe('native connector: loss and refusal', () => {
     assert.deepEqual([state.error?.code, state.error?.message], ['Refused', 'the edge refuses the registration: blocked account']);
   });
 
+  test('an edge that asks for a wait of decades is not asked again at once', async (t) => {
+    const tunnel = await startTunnel(t);
+    tunnel.edge.refuseRegistrations('come back later', { retry: true, retryAfterMs: 1e12 });
+    const log = recordingLog();
+    const connector = create(t, tunnel, { log }, { connections: 1, backoff: { firstMs: 1, mostMs: 1 } });
+    await reach(connector, ({ error }) => error?.code === 'Refused');
+    const waits = log.lines.flatMap(({ fields }) => ('retryInMs' in fields ? [fields.retryInMs] : []));
+    assert.deepEqual(waits, [3_600_000]);
+  });
+
   test('a duplicate goes to another address', async (t) => {
     const tunnel = await startTunnel(t, { connectorPorts: [0, 0] });
     tunnel.edge.refuseRegistrations('EDUPCONN', { count: 1 });

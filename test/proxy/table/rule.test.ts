@@ -102,6 +102,14 @@ test('rule 49: a rule with a redirect needs no backend', () => {
   assert.equal(error, 0);
 });
 
+test('a timeout that no timer can wait for is the longest that one can, not an immediate one', () => {
+  const { requestTimeout, backendRequestTimeout } = compiled({
+    ...rule(),
+    timeouts: { request: 99_999 * 3_600_000, backendRequest: 2 ** 31 },
+  });
+  assert.deepEqual([requestTimeout, backendRequestTimeout], [2 ** 31 - 1, 2 ** 31 - 1]);
+});
+
 test('timeouts are milliseconds, 0 when there is none', () => {
   const { requestTimeout, backendRequestTimeout } = compiled({ ...rule(), timeouts: { request: 1500 } });
   assert.deepEqual([requestTimeout, backendRequestTimeout], [1500, 0]);
