@@ -4,7 +4,8 @@ import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
 import net from 'node:net';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
+import tls from 'node:tls';
 import { text } from 'node:stream/consumers';
 import { listenMux } from '#proxy/config/mux.ts';
 import { pskClientOptions } from '#proxy/config/psk.ts';
@@ -58,3 +59,42 @@ test('garbage, early ends and half handshakes end their own connection only', as
   }
   assert.equal(await put(server.port, 'token', Buffer.alloc(2)), 'secure 2');
 });
+
+test('whoever gets nowhere is let go: silent, in the handshake, in the head or in the body of a request', async (t) => {
+  const limits = { silent: 50, handshake: 50, head: 50, request: 150, idle: 1000, check: 10, headBytes: 16_384 };
+  const server = await listenMux({ host: '127.0.0.1', port: 0 }, listeners, 'token', limits);
+  t.after(() => server.close(0));
+  const plain = (): net.Socket => net.connect(server.port, '127.0.0.1');
+  const secure = (): net.Socket => tls.connect({ host: '127.0.0.1', port: server.port, ...pskClientOptions('token') });
+  const head = 'PUT /config HTTP/1.1\r\nHost: a\r\n';
+  await Promise.all([
+    drip(t, plain(), '', ''),
+    drip(t, plain(), '\x16\x03\x01\x01\x00', '\x01'),
+    drip(t, plain(), head, 'X: y\r\n'),
+    drip(t, secure(), head, 'X: y\r\n'),
+    drip(t, secure(), '', ''),
+    drip(t, secure(), `${head}Content-Length: 1000000\r\n\r\n`, 'x'),
+  ]);
+  assert.equal(await put(server.port, 'token', Buffer.alloc(3)), 'secure 3');
+});
+
+test('a server that is closed ends idle connections at once', async () => {
+  const server = await listenMux({ host: '127.0.0.1', port: 0 }, listeners, 'token');
+  const socket = net.connect(server.port, '127.0.0.1');
+  socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  await once(socket, 'data');
+  const closed = once(socket, 'close');
+  socket.resume();
+  await Promise.all([server.close(600_000), closed]);
+});
+
+/** Says `first`, then `more` again and again; resolves when the other side has had enough. */
+async function drip(t: TestContext, socket: net.Socket, first: string, more: string): Promise<void> {
+  const timer = setInterval(() => socket.write(more, 'latin1'), 5);
+  t.after(() => clearInterval(timer));
+  socket.on('error', () => {});
+  socket.resume();
+  socket.write(first, 'latin1');
+  await once(socket, 'close');
+  clearInterval(timer);
+}
