@@ -1,4 +1,5 @@
 // Statuses without a cluster: a line in the log when one changes, and one YAML file per object for people and programs to read.
+import { hash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { dump, load } from 'js-yaml';
@@ -15,7 +16,7 @@ import type { StatusSink } from './status-sink.ts';
 import { isWell, storyOf } from './status-story.ts';
 
 export interface FolderStatusOptions {
-  /** `<statusDir>/<Kind>/<namespace>/<name>.yaml`; null: nothing is written. Must not lie in the folder that objects are read from. */
+  /** `<statusDir>/<Kind>/<namespace>/<name>.yaml`, where a name of more than 200 characters is cut and gets a digest; null: nothing is written. Must not lie in the folder that objects are read from. */
   readonly statusDir: string | null;
   /** The object in the newest snapshot. */
   readonly current: (kind: KindName, key: Key) => KubeObject | undefined;
@@ -118,30 +119,32 @@ export class FolderStatusSink implements StatusSink {
     this.#isSwept = true;
   }
 
+  /** One that cannot be written does not keep others from being written. */
   async #writeAll(): Promise<void> {
-    for (const told of this.#told.values()) {
-      const file = this.#fileOf(told.ref);
-      const object = this.#options.current(told.ref.kind, told.key);
-      if (told.isWritten || file === null || object === undefined) continue;
-      const { name, namespace, uid, generation } = object.metadata;
-      const metadata = {
-        name,
-        ...(namespace === undefined ? {} : { namespace }),
-        uid,
-        ...(generation === undefined ? {} : { generation }),
-      };
-      const text = dump(
-        { apiVersion: object.apiVersion, kind: object.kind, metadata, status: told.status },
-        { lineWidth: -1, noRefs: true },
-      );
-      await mkdir(path.dirname(file), { recursive: true });
-      // A reader never meets half a file.
-      await writeFile(`${file}.new`, HEADER + text);
-      await rename(`${file}.new`, file);
-      told.isWritten = true;
-    }
+    const failures: unknown[] = [];
+    for (const told of this.#told.values()) await this.#write(told).catch((error: unknown) => failures.push(error));
+    if (failures.length > 0) throw failures[0];
     if (this.#failure !== '') this.#options.log.info({}, 'statuses can be written to files again');
     this.#failure = '';
+  }
+
+  async #write(told: Told): Promise<void> {
+    const file = this.#fileOf(told.ref);
+    const object = this.#options.current(told.ref.kind, told.key);
+    if (told.isWritten || file === null || object === undefined) return;
+    const { name, namespace, uid, generation } = object.metadata;
+    const metadata = {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      uid,
+      ...(generation === undefined ? {} : { generation }),
+    };
+    const text = dump({ apiVersion: object.apiVersion, kind: object.kind, metadata, status: told.status }, { lineWidth: -1, noRefs: true });
+    await mkdir(path.dirname(file), { recursive: true });
+    // A reader never meets half a file.
+    await writeFile(`${file}.new`, HEADER + text);
+    await rename(`${file}.new`, file);
+    told.isWritten = true;
   }
 
   #failed(error: unknown): void {
@@ -154,7 +157,7 @@ export class FolderStatusSink implements StatusSink {
 
   #fileOf({ kind, namespace, name }: ObjectRef): string | null {
     const { statusDir } = this.#options;
-    return statusDir === null ? null : path.join(statusDir, kind, namespace, `${name}.yaml`);
+    return statusDir === null ? null : path.join(statusDir, kind, namespace, `${fileName(name)}.yaml`);
   }
 
   /** Transition times outlive a restart with the object; an object of that name which is another one starts anew. */
@@ -180,6 +183,12 @@ export class FolderStatusSink implements StatusSink {
     }
   }
 }
+
+/** Names of objects have up to 253 characters, those of files up to 255 with all that is put behind them. */
+const LONGEST_NAME = 200;
+
+const fileName = (name: string): string =>
+  name.length <= LONGEST_NAME ? name : `${name.slice(0, LONGEST_NAME)}-${hash('sha256', name).slice(0, 16)}`;
 
 const readText = (file: string): Promise<string | null> => readFile(file, 'utf8').catch(() => null);
 

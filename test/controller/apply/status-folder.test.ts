@@ -1,6 +1,6 @@
 // Statuses without a cluster: stories that are told once, files that are whole, and nothing left of what is gone.
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -198,4 +198,21 @@ test('a folder that cannot be written is told once, and written when it can be',
   await made.sink.stop();
   assert.ok(existsSync(path.join(made.statusDir, 'HTTPRoute/default/shop.yaml')));
   assert.equal(made.stories.at(-1), 'info statuses can be written to files again');
+});
+
+test('the longest names that objects may have are names of files, too', async (context) => {
+  const names = ['a', 'b'].map((end) => `${'x'.repeat(252)}${end}`);
+  const { sink, statusDir } = rig(context, [...names, 'other']);
+  await sink.apply([...names, 'other'].map((name) => update(name, condition('Accepted'))));
+  const files = readdirSync(path.join(statusDir, 'HTTPRoute', 'default'));
+  assert.equal(files.length, 3);
+  const stored = files.map((file) => load(readFileSync(path.join(statusDir, 'HTTPRoute', 'default', file), 'utf8')) as KubeObject);
+  assert.deepEqual(stored.map((object) => object.metadata.name).sort(), ['other', ...names]);
+});
+
+test('a status that cannot be written does not hold up the others', async (context) => {
+  const { sink, statusDir, status } = rig(context, ['first', 'second']);
+  mkdirSync(path.join(statusDir, 'HTTPRoute', 'default', 'first.yaml'), { recursive: true });
+  await sink.apply(['first', 'second'].map((name) => update(name, condition('Accepted'))));
+  assert.equal(status('HTTPRoute/default/second.yaml').parents.length, 1);
 });
