@@ -1,5 +1,6 @@
 // The pushed configuration → the route table of the data path.
 import type { BackendConfig, EntryConfig, ProxyConfig, RouteConfig } from '#proxy/config/schema.ts';
+import { EditsCache } from '#proxy/filter/edits.ts';
 import { createArm, type RankedArm } from './arm.ts';
 import { bucketSteps } from './bucket.ts';
 import type { Conditions } from './conditions.ts';
@@ -73,6 +74,7 @@ function* routeSteps(
   backends: ReadonlyMap<string, CompiledBackend>,
 ): Generator<void, readonly PreparedRoute[]> {
   const patterns = new PatternCache(new StatePool());
+  const edits = new EditsCache();
   const prepared: PreparedRoute[] = [];
   let seniority = 0;
   let matchCount = 0;
@@ -81,7 +83,7 @@ function* routeSteps(
     const matches: PreparedMatch[] = [];
     const problems: TableProblem[] = [];
     for (const [ruleIndex, rule] of config.rules.entries()) {
-      const steps = ruleSteps({ routeId: config.id, ruleIndex, type: config.type, rule }, patterns, backends);
+      const steps = ruleSteps({ routeId: config.id, ruleIndex, type: config.type, rule }, { patterns, edits, backends });
       let step = steps.next();
       for (; step.done !== true; step = steps.next()) {
         const cost = ++matchCount + PATTERN_COST * patterns.size;

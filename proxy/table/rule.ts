@@ -1,18 +1,26 @@
 // One rule, compiled: what happens to the requests that it wins. Also the controller's check of a rule, so that both judge alike.
 import type { RuleConfig, WeightedBackendConfig } from '#proxy/config/schema.ts';
-import { headerEdits } from '#proxy/filter/edits.ts';
+import { EditsCache, headerEdits } from '#proxy/filter/edits.ts';
 import { mergeRewrites, planFilters, type FilterPlan } from '#proxy/filter/plan.ts';
 import { filterProblems } from '#proxy/filter/validate.ts';
 import { prepareConditions, type Conditions, type FieldProblem } from './conditions.ts';
 import { StatePool } from './regex/automaton.ts';
 import { PatternCache } from './regex/pattern.ts';
-import type { BackendChoice, CompiledBackend, CompiledRule, TableProblem } from './types.ts';
+import type { BackendChoice, CompiledBackend, CompiledRule, HeaderEdits, TableProblem } from './types.ts';
 
 export interface RuleSource {
   readonly routeId: string;
   readonly ruleIndex: number;
   readonly type: 'HTTP' | 'GRPC';
   readonly rule: RuleConfig;
+}
+
+/** What the rules of one table share. */
+export interface RuleContext {
+  readonly patterns: PatternCache;
+  readonly edits: EditsCache;
+  /** Null: references are not looked up. */
+  readonly backends: ReadonlyMap<string, CompiledBackend> | null;
 }
 
 /** A rule with the matches that can match anything; those with a problem are not among them. */
@@ -27,7 +35,10 @@ const LONGEST_TIMER = 2 ** 31 - 1;
 
 /** Everything that would make this rule, or a share of its traffic, answer 500 in the proxy. Fields are below the rule. */
 export function validateRule(type: 'HTTP' | 'GRPC', rule: RuleConfig, routeId = '', ruleIndex = 0): readonly TableProblem[] {
-  const steps = ruleSteps({ routeId, ruleIndex, type, rule }, new PatternCache(new StatePool()), null);
+  const steps = ruleSteps(
+    { routeId, ruleIndex, type, rule },
+    { patterns: new PatternCache(new StatePool()), edits: new EditsCache(), backends: null },
+  );
   for (let step = steps.next(); ; step = steps.next()) {
     if (step.done === true) return step.value.problems;
   }
@@ -36,12 +47,11 @@ export function validateRule(type: 'HTTP' | 'GRPC', rule: RuleConfig, routeId = 
 /**
  * Compiles a rule; yields between matches, each of which may hold dozens of expressions.
  * A rule with a problem in its matches or filters fails closed as a whole: the matches that are usable answer 500. A problem of one backend
- * closes that backend's share alone. `backends` null means that references are not looked up.
+ * closes that backend's share alone.
  */
 export function* ruleSteps(
   { routeId, ruleIndex, type, rule }: RuleSource,
-  patterns: PatternCache,
-  backends: ReadonlyMap<string, CompiledBackend> | null,
+  { patterns, edits, backends }: RuleContext,
 ): Generator<void, PreparedRule> {
   const problems: FieldProblem[] = [];
   const matches: Conditions[] = [];
@@ -55,14 +65,15 @@ export function* ruleSteps(
   problems.push(...below('filters', filterProblems(rule.filters ?? [], prefixOnly)));
   const isOpen = rule.error === undefined && problems.length === 0;
   const filters = planFilters(isOpen ? (rule.filters ?? []) : []);
-  const choices = isOpen ? compileChoices(rule.backends, { filters, prefixOnly, backends, problems }) : [];
+  const responseEdits = headerEdits(filters.response, edits);
+  const choices = isOpen ? compileChoices(rule.backends, { filters, responseEdits, prefixOnly, backends, edits, problems }) : [];
   const compiled: CompiledRule = Object.freeze({
     routeId,
     ruleIndex,
     type,
     error: isOpen ? 0 : 500,
     redirect: filters.redirect,
-    responseEdits: headerEdits(filters.response),
+    responseEdits,
     choices: Object.freeze(choices),
     totalWeight: choices.at(-1)?.upTo ?? 0,
     requestTimeout: Math.min(rule.timeouts?.request ?? 0, LONGEST_TIMER),
@@ -73,10 +84,10 @@ export function* ruleSteps(
   return { rule: compiled, matches, problems: news.map(({ field, message }) => ({ routeId, ruleIndex, field, message })) };
 }
 
-interface ChoiceContext {
+interface ChoiceContext extends Pick<RuleContext, 'edits' | 'backends'> {
   readonly filters: FilterPlan;
+  readonly responseEdits: HeaderEdits | null;
   readonly prefixOnly: boolean;
-  readonly backends: ReadonlyMap<string, CompiledBackend> | null;
   /** Problems found are added here. */
   readonly problems: FieldProblem[];
 }
@@ -86,7 +97,8 @@ function compileChoices(list: readonly WeightedBackendConfig[], context: ChoiceC
   const choices: BackendChoice[] = [];
   let upTo = 0;
   const rule = context.filters;
-  const shared = { requestEdits: headerEdits(rule.request), responseEdits: headerEdits(rule.response) };
+  const { edits, responseEdits } = context;
+  const requestEdits = headerEdits(rule.request, edits);
   for (const [index, config] of list.entries()) {
     const found = filterProblems(config.filters ?? [], context.prefixOnly);
     context.problems.push(...below(`backends[${index}].filters`, found));
@@ -100,8 +112,8 @@ function compileChoices(list: readonly WeightedBackendConfig[], context: ChoiceC
         backend: isOpen ? backend : null,
         status: isOpen ? 0 : (config.status ?? 500),
         upTo,
-        requestEdits: own.request.length === 0 ? shared.requestEdits : headerEdits([...rule.request, ...own.request]),
-        responseEdits: own.response.length === 0 ? shared.responseEdits : headerEdits([...rule.response, ...own.response]),
+        requestEdits: own.request.length === 0 ? requestEdits : headerEdits([...rule.request, ...own.request], edits),
+        responseEdits: own.response.length === 0 ? responseEdits : headerEdits([...rule.response, ...own.response], edits),
         rewrite: mergeRewrites(rule.rewrite, own.rewrite),
         redirect: own.redirect,
       }),
