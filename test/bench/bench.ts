@@ -11,13 +11,13 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { PlanePusher } from '#controller/apply/proxy.ts';
+import { bundle } from '#tools/bundle.ts';
 import { freeStablePort } from '#test/cluster/free-port.ts';
 import { cpuOf, endAll, ended, listening, memoryOf, missingPrograms, pinned, wrk } from './processes.ts';
 import { backendConf, nginxConf, ourItems, wrkScript } from './worlds.ts';
 
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '3' }, seconds: { type: 'string', default: '5' } } });
 const [PROXY_CORE, OTHER_CORE] = [0, 1];
-const root = path.join(import.meta.dirname, '../..');
 
 interface Subject {
   readonly name: string;
@@ -46,7 +46,7 @@ function nginx(dir: string, rules: number, backend: number): Subject {
   };
 }
 
-/** The proxy as it runs everywhere, configured over its config API. */
+/** The proxy as the image runs it, configured over its config API. */
 function ours(dir: string, rules: number, backend: number): Subject {
   return {
     name: `ours, ${rules} rules`,
@@ -58,7 +58,7 @@ function ours(dir: string, rules: number, backend: number): Subject {
         PROXY_STATE_DIR: path.join(dir, `state-${configPort}`),
         PROXY_LOG_LEVEL: 'error',
       };
-      const child = pinned(PROXY_CORE, [process.execPath, path.join(root, 'main.ts'), 'proxy'], env);
+      const child = pinned(PROXY_CORE, [process.execPath, '--max-semi-space-size=4', path.join(dir, 'bundle/main.mjs'), 'proxy'], env);
       await listening(configPort);
       const pusher = new PlanePusher({ token: null, onFact: () => {}, onHigherEpoch: () => {} });
       pusher.follow([`http://127.0.0.1:${configPort}/config`]);
@@ -88,6 +88,7 @@ async function measure(subject: Subject, script: string, seconds: number, best: 
 async function compare(): Promise<void> {
   const dir = mkdtempSync(path.join(tmpdir(), 'bench-'));
   try {
+    await bundle(path.join(dir, 'bundle'));
     const backend = await freeStablePort('127.0.0.1');
     const script = path.join(dir, 'request.lua');
     writeFileSync(script, wrkScript);
