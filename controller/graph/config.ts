@@ -64,7 +64,10 @@ interface Identification {
   readonly problems: readonly Cause[];
 }
 
-/** Tunnel and account: the connector token where it can be read, else what is configured. Contradictions are reported, never resolved by guessing. */
+/**
+ * Tunnel and account: the connector token where it can be read, else what is configured. Contradictions are reported, never resolved by
+ * guessing: nothing is written at Cloudflare. The proxies go on with the tunnel that is configured, as a wrong Secret must not end traffic.
+ */
 function identify(config: GatewayClassConfig, fromSecret: string | null, connector: Connector): Identification {
   const tunnelId = config.spec.tunnelID?.toLowerCase();
   const accountId = config.spec.accountId || null;
@@ -93,7 +96,8 @@ function compareWithToken(
     const field = 'key account-id of the Secret in spec.cloudflareCredentialsSecretRef';
     problems.push(cause.accountContradiction(field, fromSecret, secret, token.accountId));
   }
-  return { identity: problems.length === 0 ? { tunnelId: token.tunnelId, accountId: token.accountId } : null, problems };
+  if (problems.length > 0) return { identity: { tunnelId: tunnelId ?? token.tunnelId, accountId: null }, problems };
+  return { identity: { tunnelId: token.tunnelId, accountId: token.accountId }, problems };
 }
 
 export function buildConfig(config: GatewayClassConfig, secrets: ReadonlyMap<Key, Secret>, settings: Settings): ConfigNode {

@@ -57,7 +57,7 @@ test('the tunnel comes from the token, or from the spec where there is none', ()
   assert.match(tunnelOf({ tunnelID: undefined }, [credentials(), connector()], withToken).problem ?? '', /spec\.tunnelID is missing/);
 });
 
-test('contradictions are reported with both sides and nothing is written', () => {
+test('contradictions are reported with both sides; nothing is written, and the proxies go on with what is configured', () => {
   const cases: readonly (readonly [Partial<GatewayClassConfig['spec']>, Readonly<Record<string, string>>, readonly string[]])[] = [
     [{ tunnelID: OTHER_TUNNEL }, {}, [OTHER_TUNNEL, TUNNEL]],
     [{ accountId: OTHER_ACCOUNT }, {}, [OTHER_ACCOUNT, ACCOUNT]],
@@ -65,9 +65,12 @@ test('contradictions are reported with both sides and nothing is written', () =>
   ];
   for (const [spec, data, both] of cases) {
     const { identity, problem, tunnels } = tunnelOf(spec, [credentials({ 'api-token': API_TOKEN, ...data }), connector()], withToken);
-    assert.equal(identity, null);
+    assert.deepEqual(identity, { tunnelId: spec.tunnelID ?? TUNNEL, accountId: null });
     for (const side of both) assert.ok(problem?.includes(side), `${problem}`);
-    assert.deepEqual(tunnels, []);
+    assert.deepEqual(
+      tunnels.map(({ id, apiToken }) => [id, apiToken]),
+      [[spec.tunnelID ?? TUNNEL, null]],
+    );
   }
 });
 
