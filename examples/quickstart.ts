@@ -22,6 +22,7 @@ import { detail, faint, heading, say, step, table, trouble } from './terminal.ts
 const STARTING = { quietMs: 60_000, limitMs: 120_000 };
 /** Once the YAML is read, what is right comes quickly; what is wrong never does, but may be mended while we run. */
 const COMING = { quietMs: 3000, limitMs: 15_000 };
+const UNLIKELY = { quietMs: 500, limitMs: 5000 };
 
 const options = readOptions(process.argv.slice(2), process.env);
 if (options === null) {
@@ -42,7 +43,12 @@ const lifetime = new Lifetime(() => {
 });
 
 async function start({ connector }: Options, cloudflare: LocalCloudflare, dir: string): Promise<void> {
-  const isThere = (holds: () => boolean): Promise<boolean> => happenings.until(holds, COMING);
+  let hope = COMING;
+  const isThere = async (holds: () => boolean): Promise<boolean> => {
+    const came = await happenings.until(holds, hope);
+    if (!came || story.hasProblems) hope = UNLIKELY;
+    return came;
+  };
   if (!(await happenings.until(() => story.isSynced, STARTING))) throw new Error('the controller has not read the YAML in time');
   step(`the controller has read the YAML in ${shown(dir)}`);
 
@@ -59,8 +65,8 @@ async function start({ connector }: Options, cloudflare: LocalCloudflare, dir: s
   if (await isThere(() => cloudflare.isDocumentInUse())) step(`connector registered (${kind}) and serving by these rules`);
   else trouble(`the connector (${kind}) has not registered at the edge`);
 
-  await isThere(() => story.isWell);
-  step('statuses:');
+  if (await isThere(() => story.isWell)) step('all objects are well:');
+  else trouble('not everything is well:');
   story.goLive();
 }
 
@@ -88,7 +94,7 @@ function invite({ visitor }: LocalCloudflare, dir: string): void {
   say();
   if (!curl.isInstalled) detail('(these lines need curl, which is not installed)\n');
   for (const exchange of exchanges) {
-    detail(faint(`# ${exchange.sent}: ${exchange.expected}`));
+    detail(faint(`# ${exchange.sent}: ${exchange.expected}${exchange.hint === undefined ? '' : ` (${exchange.hint})`}`));
     if (exchange.needsHttp2 === true && curl.isInstalled && !curl.hasHttp2) detail('(needs a curl with HTTP/2, which this one has not)\n');
     else detail(`${exchange.curl(visitor)}\n`);
   }

@@ -20,6 +20,8 @@ export interface Exchange {
   /** What came back, in one line; throws with what came back instead. */
   run(visitor: Visitor): Promise<string>;
   curl(visitor: Visitor): string;
+  /** What is different with curl. */
+  readonly hint?: string;
   /** The line needs a curl that was built with HTTP/2. */
   readonly needsHttp2?: boolean;
 }
@@ -182,7 +184,8 @@ export const exchanges: readonly Exchange[] = [
   },
   {
     sent: `WebSocket wss://${APP}/`,
-    expected: 'a welcome, then every message comes back (this line only listens, for two seconds)',
+    expected: 'a welcome, then every message comes back',
+    hint: 'this line only listens, for two seconds',
     curl: (visitor) => curlLine(visitor, APP, '/', UPGRADE),
     async run(visitor) {
       const messages = await converse(visitor, 'hello');
@@ -192,7 +195,8 @@ export const exchanges: readonly Exchange[] = [
   },
   {
     sent: `gRPC ${GRPC} demo.Greeter/Hello, HelloStream`,
-    expected: 'a greeting (the line skips the 7 bytes before the text)',
+    expected: 'a greeting, then three as a stream',
+    hint: 'this line calls the first, and skips the 7 bytes before its text',
     needsHttp2: true,
     curl: (visitor) => {
       const flags = `-s --http2 -H 'content-type: application/grpc' -H 'te: trailers' --data-binary @-`;

@@ -10,6 +10,8 @@ interface Status {
 
 /** More objects than this are counted, not listed. */
 const MOST_LISTED = 20;
+/** Lines that belong together come within this time. */
+const TOGETHER_MS = 50;
 
 export class Story {
   /** By object: `HTTPRoute tenant-example/app`. */
@@ -26,6 +28,10 @@ export class Story {
   /** While everything starts, the steps are told in their order by someone else; errors at once. */
   #isLive = false;
   #isOver = false;
+  /** Once after all mistakes of one edit. */
+  readonly #reassure = setTimeout(() => {
+    if (this.#isLive) detail('The last good state keeps serving.');
+  }, TOGETHER_MS);
 
   hear(line: LogLine): void {
     if (this.#isOver) return;
@@ -41,7 +47,10 @@ export class Story {
       case 'problem solved':
         return this.#solved(String(line['where']));
       case 'tunnel':
-        return this.#tunnel(line);
+        // The status of the GatewayClassConfig says it too.
+        return;
+      case 'kinds that this controller does not read are ignored':
+        return news(`${String(line['file'])}: not read, as they are none of the kinds of this controller: ${String(line['kinds'])}`);
       case 'configuration applied':
         return this.#configuration(line);
       case 'connector state':
@@ -57,6 +66,10 @@ export class Story {
   get isWell(): boolean {
     const isRouted = [...this.#statuses.keys()].some((object) => /^(HTTP|GRPC)Route /.test(object));
     return isRouted && this.#problems.size === 0 && [...this.#statuses.values()].every(({ isWell }) => isWell);
+  }
+
+  get hasProblems(): boolean {
+    return this.#problems.size > 0;
   }
 
   /** What is wrong now: an object or a place in a file, and how. */
@@ -76,6 +89,7 @@ export class Story {
   /** Nothing more is told: what follows is the noise of the end. */
   end(): void {
     this.#isOver = true;
+    clearTimeout(this.#reassure);
   }
 
   /** The table of ingress rules, when it is another one than that told last. */
@@ -96,7 +110,9 @@ export class Story {
     if (text === 'is gone') return void this.#statuses.delete(object);
     const status = { text, isWell: level === 'info' };
     this.#statuses.set(object, status);
-    if (this.#isLive) tellStatus(object, status);
+    if (!this.#isLive) return;
+    if (status.isWell) step(`${object}: ${text}`);
+    else tellStatus(object, status);
   }
 
   #objects(line: LogLine): void {
@@ -113,7 +129,7 @@ export class Story {
     if (this.#isLive && this.#problems.size === 0) say();
     this.#problems.set(where, text);
     trouble(`${where}: ${text}`);
-    if (this.#isLive) detail('The last good state keeps serving.');
+    if (this.#isLive) this.#reassure.refresh();
   }
 
   /** A mistake that only moved within its file was told at its new place. */
@@ -123,13 +139,8 @@ export class Story {
     if (![...this.#problems.keys()].some((other) => fileOf(other) === file)) step(`${file} is right again`);
   }
 
-  #tunnel({ state, text }: LogLine): void {
-    if (state === 'Failed') this.#once('tunnel', String(text));
-    else if (state === 'Synced' && this.#told.delete('tunnel')) step('the tunnel is in step again');
-  }
-
   #configuration({ routes, rules }: LogLine): void {
-    this.applied = `${String(routes)} routes, ${String(rules)} rules`;
+    this.applied = `${counted(routes, 'route')}, ${counted(rules, 'rule')}`;
     this.#told.delete('configuration');
     if (this.#isLive) step(`the proxy serves by it: ${this.applied}`);
   }
@@ -150,10 +161,28 @@ export class Story {
   }
 }
 
+/** What is well in a line, what is not each in its own. */
 function tellStatus(object: string, { text, isWell }: Status): void {
-  if (isWell) detail(`${object}: ${text}`);
-  else trouble(`${object}: ${text}`);
+  if (isWell) return detail(`${object}: ${text}`);
+  trouble(object);
+  const [conditions = '', ...others] = outside(text, ';');
+  for (const part of [...outside(conditions, ','), ...others]) if (part.includes('(')) detail(`    ${part}`);
 }
+
+/** The parts between separators that stand in no parentheses. */
+function outside(text: string, separator: string): readonly string[] {
+  const parts = [''];
+  let depth = 0;
+  for (const character of text) {
+    if (character === '(') depth += 1;
+    if (character === ')') depth -= 1;
+    if (character === separator && depth === 0) parts.push('');
+    else parts.push(`${parts.pop() ?? ''}${character}`);
+  }
+  return parts.map((part) => part.trim());
+}
+
+const counted = (count: unknown, what: string): string => `${String(count)} ${what}${count === 1 ? '' : 's'}`;
 
 const fileOf = (where: string): string => where.replace(/:\d+(:\d+)?$/, '');
 

@@ -19,15 +19,14 @@ export async function startApp(port: number): Promise<http.Server> {
       `${JSON.stringify({ method: request.method, path: request.url, host: request.headers.host, headers: request.headers }, null, 2)}\n`,
     );
   });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(port, '127.0.0.1', resolve);
+  });
   const sockets = new WebSocketServer({ server });
   sockets.on('connection', (socket) => {
     socket.on('error', () => socket.terminate());
     socket.send(WELCOME);
     socket.on('message', (data, isBinary) => socket.send(isBinary || !Buffer.isBuffer(data) ? data : `you said: ${data.toString()}`));
-  });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, '127.0.0.1', resolve);
   });
   return server;
 }

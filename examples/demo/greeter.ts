@@ -15,6 +15,9 @@ const method = (path: string, responseStream: boolean): grpc.MethodDefinition<st
   responseDeserialize: decode,
 });
 
+// Errors reach whoever calls; the library would write them to the terminal as well.
+grpc.setLogVerbosity(grpc.logVerbosity.NONE);
+
 const service = { hello: method('/demo.Greeter/Hello', false), helloStream: method('/demo.Greeter/HelloStream', true) };
 
 /** Serves until `forceShutdown`; rejects when the port is taken. */
