@@ -12,7 +12,6 @@ import { createNativeConnector } from './connector/native/native-connector.ts';
 import { ConnectorSet } from './connector/set.ts';
 import type { WantedTunnel } from './connector/set.ts';
 import { TokenFile } from './connector/token-file.ts';
-import { decodeToken } from './connector/token.ts';
 import { DataPlane } from './data-plane.ts';
 import { AccessLog } from './observe/access-log.ts';
 import { MetricsPage } from './metrics-page.ts';
@@ -64,7 +63,7 @@ class ProxyApp implements Proxy {
       log,
     });
     this.#lastGood = new LastGood(settings.stateDir);
-    this.#token = new TokenFile(settings.tunnelTokenFile, settings.tunnelToken, () => this.#connect());
+    this.#token = new TokenFile({ file: settings.tunnelTokenFile, fallback: settings.tunnelToken, onChange: () => this.#connect() });
   }
 
   get configPort(): number {
@@ -151,15 +150,22 @@ class ProxyApp implements Proxy {
   /** Starts, switches and ends connectors as the configuration and the tokens at hand demand. */
   #connect(): void {
     if (this.#draining) return;
+    const { problem } = this.#token;
+    if (problem !== null) this.#log.warn({ problem }, 'the token of TUNNEL_TOKEN or PROXY_TUNNEL_TOKEN_FILE cannot be used');
     const wanted: WantedTunnel[] = [];
     for (const { id, token, protocol } of this.#tunnels) {
-      const own = this.#token.value;
-      const ofTunnel = token ?? (tunnelOf(own) === id ? own : null);
+      const ofTunnel = token ?? this.#token.of(id);
       const chosen = this.#settings.tunnelProtocol === 'auto' ? protocol : this.#settings.tunnelProtocol;
-      if (ofTunnel === null) this.#log.warn({ tunnel: id }, 'no token for this tunnel: TUNNEL_TOKEN is absent or for another tunnel');
+      if (ofTunnel === null) this.#log.warn({ tunnel: id, problem: this.#tokenMissing() }, 'no token for this tunnel');
       else wanted.push({ id, token: ofTunnel, protocol: chosen });
     }
     this.#connectors.want(wanted);
+  }
+
+  #tokenMissing(): string {
+    const { problem, tunnelId } = this.#token;
+    if (problem !== null) return problem;
+    return tunnelId === null ? 'set TUNNEL_TOKEN or PROXY_TUNNEL_TOKEN_FILE' : `the one at hand is for tunnel ${tunnelId}`;
   }
 
   #createConnector({ id, token, protocol }: WantedTunnel): Connector {
@@ -182,11 +188,10 @@ class ProxyApp implements Proxy {
   #notReady(): string | null {
     if (this.#draining) return 'shutting down';
     if (this.#table === null) return 'no configuration yet';
-    const own = tunnelOf(this.#token.value);
-    const entry = this.#tunnels.find(({ id }) => id === own) ?? this.#tunnels[0];
+    const entry = this.#tunnels.find(({ id }) => id === this.#token.tunnelId) ?? this.#tunnels[0];
     if (!entry) return null;
     const state = this.#connectors.state(entry.id);
-    if (state === null) return `no connector for tunnel ${entry.id}`;
+    if (state === null) return `no token for tunnel ${entry.id}: ${this.#tokenMissing()}`;
     return state.phase === 'connected'
       ? null
       : `tunnel ${entry.id} is ${state.phase}${state.error === null ? '' : `: ${state.error.message}`}`;
@@ -221,11 +226,6 @@ async function compile(config: ProxyConfig): Promise<RouteTable> {
     if (step.done === true) return step.value;
     await pause();
   }
-}
-
-function tunnelOf(token: string): string | null {
-  const decoded = token === '' ? null : decodeToken(token);
-  return decoded === null || 'error' in decoded ? null : decoded.tunnelId;
 }
 
 function tagged(log: ConnectorLog, tunnel: string): ConnectorLog {
