@@ -10,6 +10,7 @@ interface Status {
 
 /** More objects than this are counted, not listed. */
 const MOST_LISTED = 20;
+const MOST_IN_LINE = 6;
 /** Lines that belong together come within this time. */
 const TOGETHER_MS = 50;
 
@@ -22,6 +23,7 @@ export class Story {
   readonly #told = new Map<string, string>();
   #rules = '';
   #connector = '';
+  #connectorProblem = '';
   /** Routes and rules of the configuration that the proxy has applied last; empty before the first. */
   applied = '';
   isSynced = false;
@@ -58,7 +60,8 @@ export class Story {
       case 'configuration refused':
         return this.#once('configuration', `the proxy refuses the configuration: ${String(line['reason'])}`);
       default:
-        if (line.level === 'error' || line.level === 'fatal') this.#once(line.msg, withDetails(line));
+        // Of a connector in trouble its state was told.
+        if (['error', 'fatal'].includes(line.level) && line.msg !== this.#connectorProblem) this.#once(line.msg, withDetails(line));
     }
   }
 
@@ -120,8 +123,8 @@ export class Story {
     for (const what of ['added', 'changed', 'removed']) {
       const objects = (line[what] ?? []) as readonly string[];
       if (objects.length === 0) continue;
-      const more = objects.length > MOST_LISTED ? ` and ${objects.length - MOST_LISTED} more` : '';
-      news(`${what}: ${objects.slice(0, MOST_LISTED).join(', ')}${more}`);
+      const more = objects.length > MOST_IN_LINE ? ` and ${objects.length - MOST_IN_LINE} more` : '';
+      news(`${what}: ${objects.slice(0, MOST_IN_LINE).join(', ')}${more}`);
     }
   }
 
@@ -136,7 +139,7 @@ export class Story {
   #solved(where: string): void {
     this.#problems.delete(where);
     const file = fileOf(where);
-    if (![...this.#problems.keys()].some((other) => fileOf(other) === file)) step(`${file} is right again`);
+    if (![...this.#problems.keys()].some((other) => fileOf(other) === file)) step(`the problem with ${file} is solved`);
   }
 
   #configuration({ routes, rules }: LogLine): void {
@@ -146,9 +149,10 @@ export class Story {
   }
 
   #connectorState({ phase, problem }: LogLine): void {
+    this.#connectorProblem = typeof problem === 'string' ? problem : '';
     if (phase === this.#connector) return;
     if (phase === 'reconnecting' || phase === 'failed')
-      this.#once('connector', `the connector is ${phase}${typeof problem === 'string' ? `: ${problem}` : ''}`);
+      this.#once('connector', `the connector is ${phase}${this.#connectorProblem === '' ? '' : `: ${this.#connectorProblem}`}`);
     else if (phase === 'connected' && this.#told.delete('connector')) step('the connector is connected again');
     this.#connector = String(phase);
   }

@@ -4,10 +4,9 @@ import { execFile } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { curlAbilities } from '../../examples/curl.ts';
-import { copyOfExample, QuickStart } from './rig.ts';
+import { copyOfExample, QuickStart, type Ending } from './rig.ts';
 
 const run = promisify(execFile);
 const curl = curlAbilities();
@@ -32,7 +31,7 @@ const cleanups: (() => unknown)[] = [];
 
 before(
   async () => {
-    const context = { after: (cleanup: () => unknown) => cleanups.push(cleanup) } as unknown as TestContext;
+    const context: Ending = { after: (cleanup) => cleanups.push(cleanup) };
     quickstart = new QuickStart(context, { args: ['--dir', copyOfExample(context)] });
     dir = await quickstart.isReady();
   },
@@ -108,8 +107,8 @@ test('mistakes are told with their place while the last good state serves; so is
   assert.equal(await servedBy(), 'edited');
   const told = quickstart.output.length;
   write('20-app.yaml', good);
-  await quickstart.says(/^\u2713 20-app\.yaml is right again\n/m);
-  assert.equal(quickstart.output.slice(0, told).includes('is right again'), false, 'a mistake that moves is not mended');
+  await quickstart.says(/^\u2713 the problem with 20-app\.yaml is solved\n/m);
+  assert.equal(quickstart.output.slice(0, told).includes('is solved'), false, 'a mistake that moves is not mended');
 });
 
 test('a hostname of somebody else is refused with the reason; without the file the route is gone', { timeout: 60_000 }, async () => {
@@ -131,7 +130,7 @@ test('a new file adds a route, a second one of the same name does not count', { 
   assert.equal((await quickstart.get('new.example.com', '/')).status, 200);
   assert.equal((await quickstart.get('twice.example.com', '/')).status, 404);
   rmSync(path.join(dir, '50-twice.yaml'));
-  await quickstart.says(/^\u2713 50-twice\.yaml is right again\n/m);
+  await quickstart.says(/^\u2713 the problem with 50-twice\.yaml is solved\n/m);
 });
 
 test('another quick start beside it takes other ports', { timeout: 60_000 }, async (context) => {

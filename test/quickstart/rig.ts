@@ -4,10 +4,9 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import https from 'node:https';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ended, signalGroup, spawnTethered } from '#proxy/connector/tethered-process.ts';
-import { runningWith } from '#test/tools/processes.ts';
+import { runningWith, type RunningProcess } from '#test/tools/processes.ts';
 
 export const root = path.join(import.meta.dirname, '../..');
 /** Only keeps a broken test from hanging. */
@@ -23,6 +22,11 @@ export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+/** Where a test or a whole file leaves what must be done at its end. */
+export interface Ending {
+  after(cleanup: () => unknown): void;
+}
+
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -30,7 +34,7 @@ export interface Answer {
 }
 
 /** A copy of the example's YAML, in a folder whose name a shell would split. */
-export function copyOfExample(context: TestContext): string {
+export function copyOfExample(context: Ending): string {
   const dir = mkdtempSync(path.join(tmpdir(), 'quick start test '));
   context.after(() => rmSync(dir, { recursive: true, force: true }));
   cpSync(path.join(root, 'examples/quickstart'), dir, { recursive: true });
@@ -48,7 +52,7 @@ export class QuickStart {
   #read = 0;
 
   /** Ends with the test, if not before. */
-  constructor(context: TestContext, { args = [], npm = false, cwd = root, inShell = false, env = {} }: RunOptions = {}) {
+  constructor(context: Ending, { args = [], npm = false, cwd = root, inShell = false, env = {} }: RunOptions = {}) {
     this.temporary = mkdtempSync(path.join(tmpdir(), 'quickstart-test-'));
     const words = npm
       ? ['npm', '--prefix', root, 'run', 'quickstart', '--ignore-scripts', '--', ...args]
@@ -71,8 +75,11 @@ export class QuickStart {
       return how;
     });
     context.after(async () => {
+      const processes = this.descendants();
       signalGroup(this.#child, 'SIGKILL');
       await this.ended;
+      // One that is about to end may still write a file.
+      await eventually(() => remaining(processes).length === 0);
       rmSync(this.temporary, { recursive: true, force: true });
     });
   }
@@ -151,18 +158,21 @@ export class QuickStart {
 
   /** No process and no file is left, at the latest after a moment; ports end with their processes, and may be others' by now. */
   async leavesNothing(processes: readonly number[]): Promise<void> {
-    const remaining = (): unknown => ({
-      processes: runningWith('').filter(({ pid }) => processes.includes(pid)),
-      files: readdirSync(this.temporary),
-    });
-    const until = performance.now() + LIMIT_MS;
-    const nothing = { processes: [], files: [] };
-    while (JSON.stringify(remaining()) !== JSON.stringify(nothing) && performance.now() < until) await pause(20);
-    assert.deepEqual(remaining(), nothing);
+    const isNothing = (): boolean => remaining(processes).length === 0 && readdirSync(this.temporary).length === 0;
+    await eventually(isNothing);
+    assert.deepEqual({ processes: remaining(processes), files: readdirSync(this.temporary) }, { processes: [], files: [] });
   }
 
   /** What must not be shown: connector token (JSON in Base64), API token, token shared by controller and proxy. */
   showsNoSecret(): void {
     assert.doesNotMatch(this.output, /eyJ[\w+/=]{20}|local-quickstart-token|\b[0-9a-f]{64}\b/);
   }
+}
+
+const remaining = (processes: readonly number[]): readonly RunningProcess[] => runningWith('').filter(({ pid }) => processes.includes(pid));
+
+/** Returns at the limit too: what is wrong then is for the caller to show. */
+async function eventually(holds: () => boolean): Promise<void> {
+  const until = performance.now() + LIMIT_MS;
+  while (!holds() && performance.now() < until) await pause(20);
 }
