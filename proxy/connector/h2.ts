@@ -9,9 +9,12 @@ export function breakOff(stream: Http2Stream): void {
   if (!stream.destroyed) stream.destroy(new Error('broken off'));
 }
 
-/** True when a stream's `end` is one that the other side sent: a cancelled stream ends too. */
+/** Streams whose rest we did not want: they end as well, and what came of them is not all. */
+const stopped = new WeakSet<Http2Stream>();
+
+/** True when a stream's `end` is one that the other side sent: a cancelled or stopped stream ends too. */
 export function endedCleanly(stream: Http2Stream): boolean {
-  return stream.rstCode === http2.constants.NGHTTP2_NO_ERROR && !stream.aborted;
+  return stream.rstCode === http2.constants.NGHTTP2_NO_ERROR && !stream.aborted && !stopped.has(stream);
 }
 
 /**
@@ -20,7 +23,11 @@ export function endedCleanly(stream: Http2Stream): boolean {
  */
 export function stopUpload(stream: ServerHttp2Stream): void {
   if (stream.endAfterHeaders || stream.readableEnded || stream.closed) return;
-  setImmediate(() => stream.close(http2.constants.NGHTTP2_NO_ERROR));
+  setImmediate(() => {
+    if (stream.readableEnded || stream.closed) return;
+    stopped.add(stream);
+    stream.close(http2.constants.NGHTTP2_NO_ERROR);
+  });
 }
 
 /**

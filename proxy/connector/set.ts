@@ -81,9 +81,11 @@ export class ConnectorSet {
   private changed(id: string): void {
     const slot = this.slots.get(id);
     if (slot?.next && slot.next.state.phase === 'connected') {
-      this.retire(id, slot.active);
+      const former = slot.active;
       slot.active = slot.next;
       slot.next = null;
+      // Last, because draining changes the state of the former one, which comes back here.
+      this.retire(id, former);
     }
     this.options.onChange();
   }

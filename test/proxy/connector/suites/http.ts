@@ -148,6 +148,26 @@ export function httpSuite(kind: ConnectorKind): void {
       request.destroy();
     });
 
+    test('what is left of an upload after an early answer never becomes part of the next request', async () => {
+      shared.origin.onRequest = (incoming, response) => {
+        if (incoming.method === 'POST') response.writeHead(500).end('no');
+        else response.end(`next: ${incoming.method} ${incoming.url}`);
+      };
+      for (const framing of [{ 'content-length': '100000' }, { 'transfer-encoding': 'chunked' }]) {
+        const request = openVisit(shared.tunnel, { method: 'POST', headers: framing });
+        request.on('error', () => undefined);
+        request.write('first');
+        const [response] = (await once(request, 'response')) as [IncomingMessage];
+        assert.equal((await readReply(response)).status, 500);
+        const replies = await Promise.all([visit(shared.tunnel), visit(shared.tunnel), visit(shared.tunnel)]);
+        assert.deepEqual(
+          replies.map(({ text }) => text),
+          Array(3).fill('next: GET /'),
+        );
+        request.destroy();
+      }
+    });
+
     test('a large request head', async () => {
       shared.origin.onRequest = (request, response) => void response.end(String((request.headers.cookie ?? '').length));
       const reply = await visit(shared.tunnel, { headers: { cookie: 'c'.repeat(50_000) } });
