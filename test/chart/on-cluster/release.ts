@@ -37,7 +37,7 @@ export async function read(cluster: Cluster, path: string): Promise<Values> {
 /** Creates or replaces an object as admin; fails the test when it is refused. */
 export async function apply(cluster: Cluster, ...objects: readonly object[]): Promise<void> {
   const input = objects.map((object) => JSON.stringify(object)).join('\n---\n');
-  const { code, stderr } = await cluster.kubectl(['apply', '--server-side', '--filename=-'], { input });
+  const { code, stderr } = await cluster.kubectl(['apply', '--server-side', '--force-conflicts', '--filename=-'], { input });
   assert.equal(code, 0, stderr);
 }
 
