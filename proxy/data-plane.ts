@@ -40,7 +40,6 @@ export class DataPlane implements Plane {
   readonly head = new RequestHead();
   readonly key: RequestKey = { host: '', hostPort: 0, scheme: 'http', method: '', path: '', query: '', rawHeaders: [] };
   tick = 0;
-  draining = false;
 
   private readonly servers = new Map<number, FrontServer>();
   /** No longer accepting, with connections that are still open. */
@@ -103,7 +102,6 @@ export class DataPlane implements Plane {
    * whatever is open. Call it when nobody sends requests here any more.
    */
   async drain(graceMs: number): Promise<void> {
-    this.draining = true;
     const closed = Promise.all([...this.everyServer()].map((server) => server.close()));
     const deadline = performance.now() + graceMs;
     while (!(await this.quiet(deadline))) {

@@ -223,7 +223,7 @@ export abstract class Attempt implements Job, OpenExchange {
     this.tryTimer = null;
   }
 
-  protected stopRequestTimer(): void {
+  private stopRequestTimer(): void {
     if (this.requestTimer === null) return;
     clearTimeout(this.requestTimer);
     this.requestTimer = null;

@@ -100,7 +100,7 @@ export class Exchange extends Attempt {
     const { res } = this;
     this.streaming = head.length < 0;
     if (head.trailer !== '' && this.sendsChunks(head)) head.fields.push('Trailer', head.trailer);
-    if (this.plane.draining || this.connection.front.closing) res.shouldKeepAlive = false;
+    if (this.connection.front.closing) res.shouldKeepAlive = false;
     try {
       const fields = editResponse(head.fields, this.responseEdits);
       if (head.reason === '') res.writeHead(head.status, fields);
@@ -193,7 +193,7 @@ export class Exchange extends Attempt {
     const { res } = this;
     this.ended = true;
     // Behind a request that is malformed nobody can tell where the next one begins.
-    if (status === 400 || this.plane.draining || this.connection.front.closing) res.shouldKeepAlive = false;
+    if (status === 400 || this.connection.front.closing) res.shouldKeepAlive = false;
     try {
       res.writeHead(status, fields);
       // A gRPC status stands in the head and once more in the trailers: an intermediary that sends the head first hides that nothing follows.

@@ -24,8 +24,6 @@ export interface Plane {
   readonly key: RequestKey;
   /** Coarse clock: one step every `options.tickTime` milliseconds. */
   readonly tick: number;
-  /** Shutting down: every answer ends its connection. */
-  readonly draining: boolean;
   exchangeOpened(): void;
   exchangeClosed(): void;
   tunnelOpened(): void;

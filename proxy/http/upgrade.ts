@@ -85,8 +85,6 @@ export class UpgradeExchange extends Attempt implements TunnelOwner {
 
   onUpgrade(head: ResponseHead, backend: UpgradedSocket, rest: Buffer): void {
     this.stopTryTimer();
-    // From here on it is no exchange any more: the route's time limit ends with the handshake.
-    this.stopRequestTimer();
     this.stream = null;
     if (head.upgrade.toLowerCase() !== 'websocket' || this.socket.destroyed) {
       backend.destroy();
@@ -96,6 +94,7 @@ export class UpgradeExchange extends Attempt implements TunnelOwner {
     }
     this.status = 101;
     this.backend = backend;
+    // From here on it is no exchange any more: this also ends the route's time limit.
     this.finish(false);
     this.plane.tunnelOpened();
     this.socket.off('data', this.holdBack);

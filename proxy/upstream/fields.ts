@@ -33,9 +33,6 @@ export class NameTable {
   }
 }
 
-/** RFC 9110 section 5.6.2. */
-export const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-
 /** The elements of a comma-separated list in lower case, empty ones dropped. */
 export function listElements(value: string): string[] {
   return value

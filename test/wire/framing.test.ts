@@ -194,6 +194,25 @@ test('a malformed chunk in the middle of a body aborts the request at the backen
   assert.ok(!at.text.includes('0\r\n\r\n'));
 });
 
+test('dot segments do not lead from one rule to another', async (t) => {
+  const { client, backend, configure } = await running(t);
+  configure(
+    { matches: [{ path: { type: 'RegularExpression', value: '^/a/' } }], endpoints: [backend.address] },
+    { matches: [{ path: { type: 'Exact', value: '/b' } }], endpoints: [backend.address] },
+    { matches: [{ path: { type: 'RegularExpression', value: '^/c' } }], endpoints: [backend.address] },
+  );
+  for (const [path, status] of [
+    ['/a/../b', 400],
+    ['/a/../c', 400],
+    ['/a/x/../y', 200],
+  ] as const) {
+    const peer = await client();
+    peer.send(`GET ${path} HTTP/1.1\r\n${HOST}\r\n`);
+    await peer.until(/^HTTP\/1\.1 \d{3} [^]*\r\n\r\n/);
+    assert.equal(peer.text.slice(9, 12), String(status), path);
+  }
+});
+
 test('dot segments do not lead out of a matched prefix', async (t) => {
   const { client, backend, configure } = await running(t);
   configure({ prefix: '/public', endpoints: [backend.address] }, { prefix: '/admin', rule: { backends: [] } });

@@ -77,7 +77,7 @@ export async function startPlane(
 ): Promise<RunningPlane> {
   const warnings: string[] = [];
   const log = { info: () => {}, warn: (_fields: object, message: string) => void warnings.push(message) };
-  const plane = new DataPlane({ log, random: () => 0.5, options: { tickTime: 20, ...options }, ...rest });
+  const plane = new DataPlane({ log, random: () => 0.5, options: { tickTime: 20, idleTimeout: 60_000, ...options }, ...rest });
   const { port } = await plane.listen(0);
   const peers: Peer[] = [];
   context.after(async () => {
