@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ended, signalGroup, spawnTethered } from '#proxy/connector/tethered-process.ts';
 import { runningWith, type RunningProcess } from '#test/tools/processes.ts';
 
-export const root = path.join(import.meta.dirname, '../..');
+const root = path.join(import.meta.dirname, '../..');
 /** Only keeps a broken test from hanging. */
 const LIMIT_MS = 60_000;
 
