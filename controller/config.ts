@@ -1,7 +1,9 @@
 // Flags and environment → one frozen configuration of the controller. Every flag can be set as CF_<UPPER_SNAKE>; flags win.
 import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
+import { isUsableToken, UNUSABLE_TOKEN } from '#proxy/config/psk.ts';
 import type { Settings } from './api/settings.ts';
 
 const flag = z
@@ -26,7 +28,7 @@ const endpoints = z
       .map((item) => item.trim())
       .filter(Boolean),
   )
-  .refine((urls) => urls.every((url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)), {
+  .refine((urls) => urls.every((url) => isHttpUrl(url)), {
     message: 'must be a comma-separated list of http(s) URLs such as http://proxy-headless.namespace.svc:8081/config',
   });
 
@@ -34,7 +36,16 @@ const address = (fallback: string) =>
   z
     .string()
     .default(fallback)
-    .refine((text) => /:\d{1,5}$/.test(text), { message: 'must be an address such as :8080' });
+    .refine((text) => Number(/:(\d{1,5})$/.exec(text)?.[1] ?? Infinity) <= 65_535, { message: 'must be an address such as :8080' });
+
+const isHttpUrl = (text: string): boolean => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+
+/** Line breaks around it come from files. */
+const authToken = z
+  .string()
+  .default('')
+  .transform((text) => text.trim())
+  .refine((text) => text === '' || isUsableToken(text), { message: UNUSABLE_TOKEN });
 
 /** Every flag with its default; the names are those of existing charts and manifests. */
 const flags = z.object({
@@ -48,7 +59,7 @@ const flags = z.object({
   'leader-election-namespace': z.string().default(''),
   'leader-election-name': key('cloudflare-tunnel-gateway-controller-leader'),
   'proxy-endpoints': endpoints,
-  'proxy-auth-token': z.string().default(''),
+  'proxy-auth-token': authToken,
   'proxy-auth-secret-ref': secretRef,
   'proxy-auth-secret-key': key('auth-token'),
   'proxy-auth-secret-generate': flag,
@@ -70,7 +81,10 @@ const flags = z.object({
   'status-dir': z.string().default(''),
   'state-dir': z.string().default(''),
   kubeconfig: z.string().default(''),
-  'cloudflare-api-url': z.string().default(''),
+  'cloudflare-api-url': z
+    .string()
+    .default('')
+    .refine((text) => text === '' || isHttpUrl(text), { message: 'must be an http(s) URL such as https://api.cloudflare.com/client/v4' }),
   'tunnel-entry-port': z.coerce.number().int().min(1).max(65535).default(8080),
 });
 
@@ -122,7 +136,8 @@ export function readConfig(
   const { tokens } = parseArgs({ args: [...argv], strict: false, tokens: true, allowPositionals: true, options: options(names) });
   const unknown: string[] = [];
   for (const token of tokens) {
-    if (token.kind === 'positional') unknown.push(`'${token.value}' is not a flag`);
+    // Not shown: it may be the secret value of a flag that is misspelt.
+    if (token.kind === 'positional') unknown.push(`argument ${token.index + 1} is not a flag: write --name=value`);
     if (token.kind !== 'option') continue;
     if (!names.includes(token.name)) unknown.push(`--${token.name} is not a flag of this controller`);
     else given.set(token.name, token.value ?? 'true');
@@ -149,6 +164,10 @@ function assemble(
   data: z.infer<typeof flags>,
   env: Readonly<Record<string, string | undefined>>,
 ): ControllerConfig | { readonly errors: readonly string[] } {
+  const [watched, written] = [data['watch-dir'], data['status-dir']].map((dir) => (dir === '' ? null : path.resolve(dir)));
+  if (watched && written && `${written}/`.startsWith(`${watched}/`)) {
+    return { errors: ['--status-dir: must not lie in --watch-dir: the statuses would be read as objects'] };
+  }
   if (data['proxy-endpoints'].length === 0) return { errors: ['--proxy-endpoints: is required: the config URL of the proxies'] };
   const namespace = env['CONTROLLER_NAMESPACE'] || readOptional('/var/run/secrets/kubernetes.io/serviceaccount/namespace') || 'default';
   return Object.freeze({

@@ -1,6 +1,8 @@
 // Environment → frozen settings of the proxy. The only place that reads process.env; names are those that existing charts set.
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
 import { z } from 'zod';
+import { isUsableToken, UNUSABLE_TOKEN } from './config/psk.ts';
 
 /** `300ms`, `10s`, `1m30s`, `2h` → milliseconds. */
 export function parseDuration(text: string): number | null {
@@ -97,6 +99,13 @@ export interface ProxySettings {
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error';
 }
 
+/** A name is looked up on PATH now, because the child gets none of our environment; one that is not found is reported when it is started. */
+function findProgram(name: string, searchPath: string): string {
+  if (name.includes('/')) return name;
+  const places = searchPath.split(':').filter(Boolean);
+  return places.map((place) => path.join(place, name)).find((file) => existsSync(file)) ?? name;
+}
+
 const MAX_GRACE_MS = 180_000;
 
 /** Settings, or what is wrong with the environment, one line per variable. */
@@ -105,7 +114,8 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
   const parsed = environment.safeParse(given);
   if (!parsed.success) return { errors: parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`) };
   const { data } = parsed;
-  const token = data.PROXY_AUTH_TOKEN;
+  // The controller, too, takes it without the line break of a Secret that was made from a file.
+  const token = data.PROXY_AUTH_TOKEN?.trim();
   if (!token && (token === '' || !data.PROXY_INSECURE_CONFIG_API)) {
     const why = token === '' ? 'is set but empty' : 'is not set, so anybody who reaches the port could reroute all traffic';
     return {
@@ -114,6 +124,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
       ],
     };
   }
+  if (token !== undefined && !isUsableToken(token)) return { errors: [`PROXY_AUTH_TOKEN: ${UNUSABLE_TOKEN}`] };
   let edgeCa = '';
   try {
     if (data.PROXY_EDGE_CA !== '') edgeCa = readFileSync(data.PROXY_EDGE_CA, 'utf8');
@@ -135,7 +146,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
       stripQuery: data.PROXY_ACCESS_LOG_STRIP_QUERY,
     },
     connector: data.PROXY_CONNECTOR,
-    cloudflared: data.CLOUDFLARED,
+    cloudflared: findProgram(data.CLOUDFLARED, env['PATH'] ?? ''),
     edge: data.PROXY_EDGE,
     edgeCa,
     edgeCaFile: data.PROXY_EDGE_CA,

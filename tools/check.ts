@@ -9,6 +9,7 @@ const checks: readonly (readonly [string, string, readonly string[]])[] = [
   ['imports', process.execPath, ['--test', '--test-reporter=dot', 'test/arch/*.test.ts']],
   ['unused', 'knip', ['--no-progress']],
   ['crds', process.execPath, ['tools/generate-crds.ts', '--check']],
+  ['schemas', process.execPath, ['tools/generate-schemas.ts', '--check']],
 ];
 
 /** Runs one check and keeps its output for the report. */

@@ -96,7 +96,7 @@ async function compare(): Promise<void> {
     pinned(OTHER_CORE, ['nginx', '-c', path.join(dir, 'backend.conf')]);
     await listening(backend);
     const subjects = [nginx(dir, 1000, backend), ...[10, 1000, 10_000].map((rules) => ours(dir, rules, backend))];
-    const results = new Map(subjects.map(({ name }) => [name, { cpu: Infinity, p50: Infinity, memory: 0, errors: 0 } as Best]));
+    const results = new Map<string, Best>(subjects.map(({ name }) => [name, { cpu: Infinity, p50: Infinity, memory: 0, errors: 0 }]));
     for (let round = 1; round <= Number(values.rounds); round += 1) {
       for (const subject of round % 2 === 1 ? subjects : subjects.toReversed()) {
         process.stderr.write(`round ${round}: ${subject.name}\n`);

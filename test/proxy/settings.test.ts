@@ -1,5 +1,8 @@
 // Environment of the proxy.
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { test } from 'node:test';
 import { parseDuration, readSettings } from '#proxy/settings.ts';
 import type { ProxySettings } from '#proxy/settings.ts';
@@ -40,6 +43,14 @@ test('an auth token that is set but empty is a mistake, never an open door', () 
   assert.match(error({ PROXY_AUTH_TOKEN: '', PROXY_INSECURE_CONFIG_API: 'true' }), /set but empty/);
 });
 
+test('an auth token is taken without the line break of its file, and refused when no header can carry it', () => {
+  assert.equal(valid({ PROXY_AUTH_TOKEN: 'token\n' }).authToken, 'token');
+  assert.match(error({ PROXY_AUTH_TOKEN: ' \n' }), /set but empty/);
+  for (const token of ['hunter2 hunter2', 'hunter2\nhunter2', 'hünter2']) {
+    assert.match(error({ PROXY_AUTH_TOKEN: token }), /^PROXY_AUTH_TOKEN: holds characters that no HTTP header carries(?!.*h[uü]nter2)/);
+  }
+});
+
 test('an empty host means every interface; IPv6 goes in brackets', () => {
   assert.deepEqual(valid({}).configAddress, { host: '', port: 8081 });
   assert.deepEqual(valid({ PROXY_CONFIG_ADDR: '[::1]:9' }).configAddress, { host: '::1', port: 9 });
@@ -50,6 +61,15 @@ test('the grace period has a ceiling and a floor', () => {
   assert.equal(valid({ PROXY_GRACE_PERIOD: '10m' }).graceMs, 180_000);
   assert.equal(valid({ PROXY_GRACE_PERIOD: '0s' }).graceMs, 30_000);
   assert.equal(valid({}).graceMs, 30_000);
+});
+
+test('cloudflared is found on the PATH that we were given, whatever PATH the child gets', () => {
+  const dir = mkdtempSync(path.join(tmpdir(), 'path-'));
+  writeFileSync(path.join(dir, 'cloudflared'), '');
+  assert.equal(valid({ PATH: `/nonexistent:${dir}` }).cloudflared, path.join(dir, 'cloudflared'));
+  assert.equal(valid({ PATH: '/nonexistent' }).cloudflared, 'cloudflared');
+  assert.equal(valid({ PATH: dir, CLOUDFLARED: '/opt/cloudflared' }).cloudflared, '/opt/cloudflared');
+  rmSync(dir, { recursive: true });
 });
 
 test('every wrong variable is named, not only the first', () => {

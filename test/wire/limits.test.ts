@@ -62,7 +62,9 @@ test('a chunk extension without end is refused', async (t) => {
 test('a client that takes nothing of an answer is not waited for', async (t) => {
   const size = 16 << 20;
   const backend = await rawBackend((peer) => {
-    peer.socket.once('data', () => peer.send(Buffer.concat([Buffer.from(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`), Buffer.alloc(size)])));
+    peer.socket.once('data', () =>
+      peer.send(Buffer.concat([Buffer.from(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`), Buffer.alloc(size)])),
+    );
   });
   t.after(() => backend.close());
   const { client, plane } = await startPlane(t, [{ endpoints: [backend.address] }], { options: { stallTimeout: 100 } });

@@ -20,8 +20,6 @@ export interface Backend {
   close(): Promise<void>;
 }
 
-export const digestOf = (body: string | Buffer): string => createHash('sha256').update(body).digest('hex');
-
 /** Listens on every given port. A request for `…/slow/<ms>…` gets its head at once and the body in two parts, so much later. */
 export async function startBackend(name: string, address: string, ports: readonly number[]): Promise<Backend> {
   const servers = ports.map(() => http.createServer((request, response) => void answer(name, request, response)));
@@ -29,7 +27,7 @@ export async function startBackend(name: string, address: string, ports: readonl
   for (const webSockets of sockets) {
     webSockets.on('connection', (socket) => {
       socket.on('error', () => socket.terminate());
-      socket.on('message', (data) => socket.send(`${name}: ${String(data)}`));
+      socket.on('message', (data: Buffer) => socket.send(`${name}: ${data.toString()}`));
     });
   }
   await Promise.all(servers.map((server, index) => once(server.listen(ports[index], address), 'listening')));

@@ -2,7 +2,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import https from 'node:https';
 import { setTimeout as pause } from 'node:timers/promises';
-import { WebSocket } from 'ws';
 import type { Echo } from './backend.ts';
 
 export interface Entrance {
@@ -197,7 +196,7 @@ function backendOf(body: string, request: ProbeRequest): string {
 }
 
 /** One request on its own. */
-export function exchange(
+function exchange(
   { ip, port, ca }: Entrance,
   agent: https.Agent | false,
   { host, path, body }: ProbeRequest,
@@ -224,37 +223,4 @@ export function exchange(
     });
     request.end(body ?? undefined);
   });
-}
-
-/** A WebSocket that says something all the time and checks what comes back. */
-export class Chat {
-  /** Why it ended; null while it lives. */
-  broken: string | null = null;
-  answers = 0;
-  readonly #socket: WebSocket;
-  #timer: NodeJS.Timeout | null = null;
-
-  constructor({ ip, port, ca }: Entrance, host: string) {
-    const agent = new https.Agent({ servername: host, ca });
-    this.#socket = new WebSocket(`wss://${ip}:${port}/chat`, { agent, headers: { host: `${host}:${port}` }, handshakeTimeout: ANSWER_MS });
-    this.#socket.on('open', () => this.#say());
-    this.#socket.on('message', (data) => this.#hear(String(data)));
-    this.#socket.on('error', (error) => (this.broken ??= error.message));
-    this.#socket.on('close', (code) => (this.broken ??= `closed with ${code}`));
-  }
-
-  stop(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#socket.terminate();
-  }
-
-  #say(): void {
-    this.#socket.send(String(this.answers));
-  }
-
-  #hear(text: string): void {
-    if (!text.endsWith(`: ${this.answers}`)) this.broken ??= `heard '${text}' to '${this.answers}'`;
-    this.answers += 1;
-    this.#timer = setTimeout(() => this.#say(), SPACING_MS);
-  }
 }
