@@ -1,8 +1,8 @@
 // In a cluster: the API server gives objects and takes statuses and events, a Lease says who may write.
 import { randomUUID } from 'node:crypto';
 import os from 'node:os';
-import { KubeConfig } from '@kubernetes/client-node';
 import type { Logger } from 'pino';
+import { isUsableToken, UNUSABLE_TOKEN } from '#proxy/config/psk.ts';
 import type { KubeObject } from './api/core.ts';
 import type { Key } from './api/ref.ts';
 import type { KindName } from './api/snapshot.ts';
@@ -12,16 +12,10 @@ import type { ControllerConfig } from './config.ts';
 import type { Ground } from './ground.ts';
 import { sharedAuthToken } from './kube/auth-token.ts';
 import { KubeClient } from './kube/client.ts';
+import { loadKubeConfig } from './kube/kubeconfig.ts';
 import { Elector } from './loop/leader.ts';
 import { PortBook } from './loop/port-book.ts';
 import { createKubeSource } from './watch/kube-source.ts';
-
-function loadKubeConfig(path: string): KubeConfig {
-  const kubeConfig = new KubeConfig();
-  if (path === '') kubeConfig.loadFromDefault();
-  else kubeConfig.loadFromFile(path);
-  return kubeConfig;
-}
 
 /** `ns/name` of the flag, or the token that was given directly; null means that the proxies' config API is open. */
 async function proxyToken(config: ControllerConfig, client: KubeClient): Promise<string | null> {
@@ -30,6 +24,7 @@ async function proxyToken(config: ControllerConfig, client: KubeClient): Promise
   if (!namespace || !name) return token || null;
   const shared = await sharedAuthToken(client, { namespace, name, key, generate });
   if ('error' in shared) throw new Error(shared.error);
+  if (!isUsableToken(shared.token)) throw new Error(`key ${key} of Secret ${secretRef} ${UNUSABLE_TOKEN}`);
   return shared.token;
 }
 

@@ -74,8 +74,7 @@ class ProxyApp implements Proxy {
     const { configAddress, authToken } = this.#settings;
     if (authToken === null)
       this.#log.warn({}, 'the config API is open to everybody who reaches it, because PROXY_INSECURE_CONFIG_API is set');
-    const restored = await this.#receiver.receive(this.#lastGood.read());
-    if (restored === null) this.#log.info({ ...this.#receiver.header }, 'serving the last good configuration until a controller answers');
+    await this.#restore();
     this.#api = await startConfigApi({
       address: configAddress,
       token: authToken,
@@ -83,8 +82,18 @@ class ProxyApp implements Proxy {
       state: () => this.#state(),
       notReady: () => this.#notReady(),
       metrics: this.#settings.metrics ? () => this.#metrics.render(this.#receiver.header, this.#connectors.states()) : null,
+    }).catch((error: Error) => {
+      throw new Error(`PROXY_CONFIG_ADDR: ${error.message}`, { cause: error });
     });
     this.#log.info({ port: this.configPort }, 'config API is up');
+  }
+
+  async #restore(): Promise<void> {
+    const refusal = await this.#receiver.receive(this.#lastGood.read());
+    if (refusal === null) this.#log.info({ ...this.#receiver.header }, 'serving the last good configuration until a controller answers');
+    // Cut off is also what is not there.
+    else if (refusal.code !== 'incomplete')
+      this.#log.warn({ reason: refusal.message }, 'the configuration kept on disk cannot be used: waiting for a controller');
   }
 
   async drain(): Promise<void> {

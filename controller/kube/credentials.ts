@@ -20,7 +20,10 @@ export class Credentials {
     const cluster = config.getCurrentCluster();
     if (cluster === null) throw new Error('the kubeconfig has no current cluster: set current-context');
     this.#config = config;
-    this.server = new URL(cluster.server);
+    const server = URL.parse(cluster.server);
+    if (server === null)
+      throw new Error('the server of the current cluster in the kubeconfig is not a URL: correct clusters[].cluster.server');
+    this.server = server;
   }
 
   async apply(): Promise<Applied> {

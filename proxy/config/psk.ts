@@ -8,6 +8,11 @@ import type { TlsOptions, ConnectionOptions } from 'node:tls';
 const IDENTITY = 'cftunnel-config-1';
 const CIPHERS = 'ECDHE-PSK-CHACHA20-POLY1305';
 
+/** Both ends put the token into an Authorization header: no blanks, no line breaks, nothing beyond ASCII, and not without end. */
+export const isUsableToken = (token: string): boolean => /^[\x21-\x7e]{1,4096}$/.test(token);
+
+export const UNUSABLE_TOKEN = 'holds characters that no HTTP header carries, or more than 4096 of them: use letters and digits';
+
 const derive = (token: string, purpose: string): Buffer => Buffer.from(hkdfSync('sha256', token, 'cf.k8s.lex.la/config-api', purpose, 32));
 
 /** Options for `https.createServer`. */

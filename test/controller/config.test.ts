@@ -33,7 +33,7 @@ test('an unknown flag, a stray word and a malformed value are each named', () =>
   const found = errors([endpoint, '--proxy-enpoints=x', 'stray', '--proxy-token-secret=noslash']);
   assert.equal(found.length, 3);
   assert.match(found[0] ?? '', /--proxy-enpoints is not a flag/);
-  assert.match(found[1] ?? '', /'stray'/);
+  assert.equal(found[1], 'argument 3 is not a flag: write --name=value');
   assert.match(found[2] ?? '', /--proxy-token-secret: must be namespace\/name/);
 });
 
@@ -47,4 +47,41 @@ test('proxy endpoints are required and must be URLs; blanks and empty items are 
 test('loopback endpoints are allowed by the folder source only', () => {
   assert.equal(valid([]).settings.allowLoopbackEndpoints, false);
   assert.equal(valid(['--watch-dir=examples']).settings.allowLoopbackEndpoints, true);
+});
+
+test('what is refused is never shown: it may be a secret behind a flag that is misspelt or the wrong one', () => {
+  const secret = 'hunter2-hunter2';
+  const flags = [
+    'proxy-auth-tokn',
+    'metrics-addr',
+    'proxy-auth-secret-ref',
+    'tunnel-protocol',
+    'tracing-sample-rate',
+    'cloudflare-api-url',
+  ];
+  const found = errors([
+    endpoint,
+    ...flags.map((flag) => `--${flag}=${secret}`),
+    '--proxy-auth-tokn',
+    secret,
+    `--proxy-endpoints=${secret}`,
+  ]);
+  assert.equal(found.length, 9);
+  assert.doesNotMatch(found.join('\n'), /hunter2/);
+});
+
+test('addresses have ports that there are, and the API of Cloudflare is a URL', () => {
+  assert.match(errors([endpoint, '--health-addr=127.0.0.1:65536'])[0] ?? '', /--health-addr: must be an address such as :8080/);
+  assert.equal(valid(['--health-addr=127.0.0.1:65535']).healthAddress, '127.0.0.1:65535');
+  assert.match(errors([endpoint, '--cloudflare-api-url=api'])[0] ?? '', /--cloudflare-api-url: must be an http\(s\) URL/);
+});
+
+test('an auth token is taken without the line break of its file, and refused when no header can carry it', () => {
+  assert.equal(valid([], { CF_PROXY_AUTH_TOKEN: 'token\n' }).proxyAuth.token, 'token');
+  for (const token of ['two words', 'two\nlines', 'umläut', 'x'.repeat(5000)]) {
+    assert.match(
+      errors([endpoint, `--proxy-auth-token=${token}`])[0] ?? '',
+      /^--proxy-auth-token: holds characters that no HTTP header carries/,
+    );
+  }
 });
