@@ -6,7 +6,12 @@ export interface Changes {
   readonly added: readonly string[];
   readonly changed: readonly string[];
   readonly removed: readonly string[];
+  /** How many more there are of each, when there are many. */
+  readonly unlisted?: { readonly added: number; readonly changed: number; readonly removed: number };
 }
+
+/** Of each sort: a line of a log should not have megabytes. */
+const MOST_LISTED = 100;
 
 export function changesBetween(before: Snapshot, after: Snapshot): Changes {
   const changes = { added: [] as string[], changed: [] as string[], removed: [] as string[] };
@@ -19,5 +24,11 @@ export function changesBetween(before: Snapshot, after: Snapshot): Changes {
     }
     for (const key of old.keys()) if (!now.has(key)) changes.removed.push(`${kind} ${key}`);
   }
-  return changes;
+  const { added, changed, removed } = changes;
+  const unlisted = { added: beyond(added), changed: beyond(changed), removed: beyond(removed) };
+  const isWhole = unlisted.added + unlisted.changed + unlisted.removed === 0;
+  if (isWhole) return changes;
+  return { added: added.slice(0, MOST_LISTED), changed: changed.slice(0, MOST_LISTED), removed: removed.slice(0, MOST_LISTED), unlisted };
 }
+
+const beyond = ({ length }: readonly string[]): number => Math.max(0, length - MOST_LISTED);

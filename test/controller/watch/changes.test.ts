@@ -26,3 +26,12 @@ test('added, changed and removed objects by kind and key; what is the same is no
   });
   assert.deepEqual(changesBetween(before, before), { added: [], changed: [], removed: [] });
 });
+
+test('of many only some are listed, and the rest counted', () => {
+  const store = new Store();
+  const before = store.snapshot();
+  for (let index = 0; index < 250; index++) store.put('Service', `default/${index}`, object(String(index), '1'));
+  const { added, unlisted } = changesBetween(before, store.snapshot());
+  assert.equal(added.length, 100);
+  assert.deepEqual(unlisted, { added: 150, changed: 0, removed: 0 });
+});
