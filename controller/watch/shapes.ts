@@ -19,6 +19,11 @@ const listener = {
   'allowedRoutes?': { 'namespaces?': fromNamespaces, 'kinds?': [{ kind: 'string', 'group?': 'string' }] },
 } as const;
 
+const gatewayTls = {
+  'backend?': { 'clientCertificateRef?': reference },
+  'frontend?': { 'default?': { 'validation?': 'object' }, 'perPort?': [{ port: 'number', 'tls?': { 'validation?': 'object' } }] },
+} as const;
+
 const header = { name: 'string', value: 'string' } as const;
 const headerFilter = { 'set?': [header], 'add?': [header], 'remove?': ['string'] } as const;
 const pathModifier = { type: 'string', 'replaceFullPath?': 'string', 'replacePrefixMatch?': 'string' } as const;
@@ -74,6 +79,7 @@ export const kindShapes: { readonly [K in KindName]: Shape } = {
     spec: {
       gatewayClassName: 'string',
       listeners: [listener],
+      'tls?': gatewayTls,
       'addresses?': [{ 'type?': 'string', 'value?': 'string' }],
       'infrastructure?': {
         'labels?': 'map',
