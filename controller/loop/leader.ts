@@ -112,9 +112,16 @@ export class Elector implements EpochSource {
     const held = this.#leading && lease !== null;
     this.#end();
     if (!held) return;
-    await this.#inTurn(() => this.#resource.release(lease)).catch((error: unknown) => {
+    await this.#inTurn(() => this.#release(lease)).catch((error: unknown) => {
       this.#options.log.debug({ error: describeError(error) }, 'could not give the Lease back; it expires by itself');
     });
+  }
+
+  async #release(lease: LeaseObject): Promise<void> {
+    if ((await this.#resource.release(lease)) !== null) return;
+    // Somebody wrote to it since the last renewal, often we ourselves: ports of tunnels are remembered in it.
+    const newest = await this.#resource.read();
+    if (newest !== null && holderOf(newest) === this.#options.identity) await this.#resource.release(newest);
   }
 
   async #loop(): Promise<void> {

@@ -90,9 +90,9 @@ export class LeaseResource {
     return await this.#write('PUT', this.#held(lease, epoch, { acquired: false }));
   }
 
-  async release(lease: LeaseObject): Promise<void> {
+  async release(lease: LeaseObject): Promise<LeaseObject | null> {
     const spec = { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: this.#time() };
-    await this.#write('PUT', { ...lease, spec });
+    return await this.#write('PUT', { ...lease, spec });
   }
 
   #held(lease: LeaseObject, epoch: number, how: { readonly acquired: boolean; readonly transitions?: number }): LeaseObject {

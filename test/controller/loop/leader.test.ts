@@ -96,6 +96,21 @@ suite('taking the Lease', () => {
     assert.deepEqual(a.log, [`elected ${epoch}`], 'stopping is no loss');
   });
 
+  test('gives the Lease back although somebody has written to it since the last renewal', async (t) => {
+    const server = await startServer(t);
+    const a = contend(t, server, 'a');
+    await eventually('a leads', () => a.elector.isLeader());
+    server.onBody = (_seen, body) => {
+      if (!body.includes('"holderIdentity":""')) return;
+      server.onBody = () => {};
+      const { metadata, spec } = lease(server);
+      server.table.put(leases, { metadata: { ...metadata, name: 'lead', labels: { touched: 'yes' } }, spec });
+    };
+    await a.elector.stop();
+    assert.equal(lease(server).spec.holderIdentity, '');
+    assert.deepEqual(lease(server).metadata.labels, { touched: 'yes' });
+  });
+
   test('many at once: one leader', async (t) => {
     const server = await startServer(t);
     const all = ['a', 'b', 'c', 'd', 'e'].map((identity) => contend(t, server, identity));
