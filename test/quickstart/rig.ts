@@ -61,7 +61,13 @@ export class QuickStart {
     this.#child = spawnTethered(program, given, {
       cwd,
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { PATH: process.env['PATH'], npm_config_update_notifier: 'false', ...env, TMPDIR: this.temporary },
+      env: {
+        PATH: process.env['PATH'],
+        npm_config_update_notifier: 'false',
+        NODE_DISABLE_COMPILE_CACHE: '1',
+        ...env,
+        TMPDIR: this.temporary,
+      },
     });
     for (const stream of [this.#child.stdout, this.#child.stderr])
       stream?.setEncoding('utf8').on('data', (text: string) => {
