@@ -1,11 +1,18 @@
 // Status of a GatewayClassConfig: is it usable, and does the tunnel at Cloudflare have what it should?
 import { ConditionType, isFalse, isTrue, isUnknown, Reason, type Finding } from '../api/condition.ts';
+import type { GatewayClassConfig } from '../api/own.ts';
 import type { Facts, StatusUpdate } from '../api/plan.ts';
 import { keyOf } from '../api/ref.ts';
 import type { ConfigNode, TunnelNode } from '../graph/types.ts';
 import { conditionsOf, updateOf } from './status-update.ts';
 
-export function renderConfigStatus(node: ConfigNode, tunnels: readonly TunnelNode[], facts: Facts): StatusUpdate {
+/** `stored` is the object with the status that it has now. */
+export function renderConfigStatus(
+  node: ConfigNode,
+  tunnels: readonly TunnelNode[],
+  facts: Facts,
+  stored: GatewayClassConfig | undefined,
+): StatusUpdate {
   const { object, problem, secrets } = node;
   const tunnel = tunnels.find(({ configs }) => configs.includes(object.metadata.name));
   const findings = [
@@ -15,13 +22,13 @@ export function renderConfigStatus(node: ConfigNode, tunnels: readonly TunnelNod
     secrets === null
       ? isTrue(ConditionType.SecretsResolved, Reason.SecretsFound, 'the Cloudflare API token was found')
       : isFalse(ConditionType.SecretsResolved, secrets),
-    ...(tunnel === undefined ? [] : [tunnelSynced(tunnel, facts)]),
+    ...(tunnel === undefined ? [] : [tunnelSynced(tunnel, facts, stored)]),
   ];
   const ownTypes = [ConditionType.Valid, ConditionType.SecretsResolved, ConditionType.TunnelSynced];
   return updateOf('GatewayClassConfig', object, { form: 'conditions', conditions: conditionsOf(object, findings), ownTypes });
 }
 
-function tunnelSynced({ id, apiToken, configs }: TunnelNode, facts: Facts): Finding {
+function tunnelSynced({ id, apiToken, configs }: TunnelNode, facts: Facts, stored: GatewayClassConfig | undefined): Finding {
   if (apiToken === null) {
     const names = configs.map((name) => keyOf('', name)).join(', ');
     return isFalse(ConditionType.TunnelSynced, {
@@ -31,6 +38,10 @@ function tunnelSynced({ id, apiToken, configs }: TunnelNode, facts: Facts): Find
   }
   const fact = facts.tunnels.get(id);
   if (fact === undefined || fact.state === 'Pending') {
+    // What was found before a restart holds until the tunnel has been looked at again, unless its owner has changed something since.
+    const { generation } = stored?.metadata ?? {};
+    const before = stored?.status?.conditions?.find(({ type }) => type === ConditionType.TunnelSynced);
+    if (before !== undefined && before.observedGeneration === generation) return before;
     return isUnknown(
       ConditionType.TunnelSynced,
       Reason.Pending,

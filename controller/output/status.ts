@@ -18,7 +18,9 @@ export function renderStatuses(graph: Graph, facts: Facts, snapshot: Snapshot): 
   const counts = countRoutes(graph.routes);
   return [
     ...graph.classes.map(renderClassStatus),
-    ...graph.configs.map((node) => renderConfigStatus(node, graph.tunnels, facts)),
+    ...graph.configs.map((node) =>
+      renderConfigStatus(node, graph.tunnels, facts, snapshot.objects.GatewayClassConfig.get(node.object.metadata.name)),
+    ),
     ...graph.gateways.flatMap((node) => renderGatewayStatuses(node, counts, facts, snapshot.objects.Gateway.get(node.key))),
     ...graph.routes.map((node) => renderRouteStatus(node, graph.controllerName, facts)),
     ...renderFarewells(graph, snapshot),

@@ -141,6 +141,21 @@ test('the tunnel at Cloudflare is told on its configuration', () => {
   );
 });
 
+test('what was found of the tunnel before a restart holds until it is looked at again, but not for another generation', () => {
+  const before = { type: 'TunnelSynced', status: 'True', reason: 'Synced', message: 'version 7', observedGeneration: 2 } as const;
+  const told = (fact: Partial<TunnelFact> | null, generation: number): string | undefined => {
+    const config = classConfig();
+    const stored = { ...config, metadata: { ...config.metadata, generation }, status: { conditions: [before] } };
+    const { plan } = planOf([gatewayClass(), stored, credentials()], settings(), () => facts(fact, {}));
+    return conditions(plan, 'GatewayClassConfig main')['TunnelSynced'];
+  };
+  for (const unknown of [null, { state: 'Pending' }] as const) {
+    assert.equal(told(unknown, 2), 'True/Synced');
+    assert.equal(told(unknown, 3), 'Unknown/Pending');
+  }
+  assert.equal(told({ state: 'Failed', reason: 'CloudflareFailed' }, 2), 'False/CloudflareFailed');
+});
+
 test('a route that left us loses our entries, and nobody else’s route is touched', () => {
   const entry = (controllerName: string) => ({ parentRef: { name: 'x' }, controllerName, conditions: [] });
   const elsewhere = [{ name: 'elsewhere' }];
