@@ -49,6 +49,8 @@ class ProxyApp implements Proxy {
   #problems: readonly string[] = [];
   #appliedAt = '';
   #ports = new Set<number>();
+  /** Of those: no longer wanted, open for connectors that are leaving. */
+  readonly #closing = new Set<number>();
   #draining = false;
   #api: Awaited<ReturnType<typeof startConfigApi>> | null = null;
 
@@ -124,7 +126,7 @@ class ProxyApp implements Proxy {
     ].slice(0, MAX_PROBLEMS);
     this.#appliedAt = new Date().toISOString();
     this.#connect();
-    this.#closeEntries(config);
+    void this.#closeEntries(config);
     this.#log.info({ epoch: header.epoch, sequence: header.sequence, ...table.counts }, 'configuration applied');
     await this.#lastGood.store(accepted).catch((error: Error) => this.#storeFailed(error));
   }
@@ -139,6 +141,7 @@ class ProxyApp implements Proxy {
   async #openEntries(config: ProxyConfig): Promise<void> {
     const standalone = this.#settings.tunnelToken === '' && this.#settings.tunnelTokenFile === '';
     for (const { port, id } of config.entries) {
+      this.#closing.delete(port);
       if (this.#ports.has(port)) continue;
       const host = standalone && port === this.#settings.standaloneAddress.port ? this.#settings.standaloneAddress.host : TUNNEL_HOST;
       await this.#dataPlane.listen(port, host);
@@ -147,11 +150,16 @@ class ProxyApp implements Proxy {
     }
   }
 
-  #closeEntries(config: ProxyConfig): void {
+  /** A connector that is leaving still brings requests: the edge must stop sending before the data plane stops listening. */
+  async #closeEntries(config: ProxyConfig): Promise<void> {
     const wanted = new Set(config.entries.map(({ port }) => port));
-    for (const port of this.#ports) {
-      if (wanted.has(port)) continue;
+    for (const port of this.#ports) if (!wanted.has(port)) this.#closing.add(port);
+    if (this.#closing.size === 0) return;
+    await this.#connectors.left();
+    for (const port of this.#closing) {
+      this.#closing.delete(port);
       this.#ports.delete(port);
+      this.#log.info({ port }, 'entry closed');
       void this.#dataPlane.unlisten(port);
     }
   }

@@ -58,6 +58,11 @@ export class ConnectorSet {
   /** Unregisters everywhere and waits until what is in flight has ended. */
   async drain(): Promise<void> {
     this.want([]);
+    await this.left();
+  }
+
+  /** Resolves when the connectors that are leaving now have left. */
+  async left(): Promise<void> {
     await Promise.all(this.leaving);
   }
 
