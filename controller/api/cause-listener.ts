@@ -1,5 +1,5 @@
 // What can be wrong with Gateways, ListenerSets and their listeners: reason and sentence for each.
-import { Reason, type Cause } from './condition.ts';
+import { NO_HOSTNAME, Reason, type Cause } from './condition.ts';
 
 // Gateway
 
@@ -89,6 +89,11 @@ export const protocolConflict = (protocol: string, port: number, winner: string,
 
 export const permissiveHostname = (): string =>
   'the listener has no hostname and allows routes from all namespaces: every namespace may claim every host; set a hostname or narrow allowedRoutes.namespaces';
+
+export const hostnameUnservable = (hostname: string): Cause => ({
+  reason: Reason.Invalid,
+  message: `hostname ${hostname.slice(0, 300)} ${NO_HOSTNAME}`,
+});
 
 // Certificates of listeners
 

@@ -1,5 +1,5 @@
 // What can be wrong with routes, their parents and their backends: reason and sentence for each.
-import { joinMessages, Reason, type Cause } from './condition.ts';
+import { joinMessages, NO_HOSTNAME, Reason, type Cause } from './condition.ts';
 
 const quoted = (hostname: string): string => (hostname === '' ? '(any)' : hostname);
 
@@ -48,6 +48,11 @@ export const namespaceNotAllowed = (listener: string, namespace: string): Cause 
 export const hostnamesDisjoint = (listener: string, hostnames: readonly string[], listenerHostname: string): Cause => ({
   reason: Reason.NoMatchingListenerHostname,
   message: `spec.hostnames (${hostnames.slice(0, 5).join(', ')}${hostnames.length > 5 ? ', …' : ''}) has nothing in common with hostname ${quoted(listenerHostname)} of listener ${listener}: correct one of them`,
+});
+
+export const hostnameUnservable = (hostname: string): Cause => ({
+  reason: Reason.UnsupportedValue,
+  message: `spec.hostnames: ${hostname.slice(0, 300)} ${NO_HOSTNAME}`,
 });
 
 export const gatewayUnassigned = (): Cause => ({ reason: Reason.Pending, message: 'it has no tunnel' });

@@ -106,6 +106,10 @@ export const isFalse = (type: string, cause: { readonly reason: string; readonly
 });
 export const isUnknown = (type: string, reason: string, message: string): Finding => ({ type, status: 'Unknown', reason, message });
 
+/** Of a host name that no visitor can ask for; the name stands before it. */
+export const NO_HOSTNAME =
+  'cannot be the host of a visitor: write a DNS name in ASCII, with parts of at most 63 letters, digits and dashes, and no address; only its first part may be *';
+
 /** Long enough to say everything that helps, short enough for `kubectl describe`; the API server's own limit is 32,768. */
 const MESSAGE_LIMIT = 2048;
 

@@ -4,7 +4,7 @@ import type { Cause } from '../api/condition.ts';
 import type { Namespace } from '../api/core.ts';
 import { GATEWAY_GROUP, type ParentReference, type Route } from '../api/gateway.ts';
 import { keyOf, type Key } from '../api/ref.ts';
-import { intersect, normalise } from './hostname.ts';
+import { canBeVisited, intersect, normalise } from './hostname.ts';
 import { sameData } from './memo.ts';
 import { admits } from './namespaces.ts';
 import type { Ownership } from './ownership.ts';
@@ -85,7 +85,7 @@ export function bindRoute(route: Route, topology: Topology): readonly ParentBind
     const ref = { ...declared, group: declared.group ?? GATEWAY_GROUP, kind: declared.kind ?? 'Gateway' };
     if (bindings.some((binding) => sameData(binding.ref, ref))) continue;
     const selected = selectListeners(ref, parent, { route, hostnames, topology });
-    const refused = 'matches' in selected ? judge(parent, route, hostnames, topology) : selected;
+    const refused = 'matches' in selected ? (judge(parent, route, hostnames, topology) ?? unservable(selected.matches)) : selected;
     bindings.push({ ref, gateway: parent.gateway, refused, matches: refused === null && 'matches' in selected ? selected.matches : [] });
   }
   return bindings;
@@ -141,6 +141,12 @@ function tryListener(
     .filter((name) => name !== null);
   if (common.length > 0) return { listener, hostnames: [...new Set(common)] };
   return { rank: 3, cause: cause.hostnamesDisjoint(listener.id, hostnames, listener.hostname) };
+}
+
+/** One name that no visitor can ask for closes the route, and not the tunnel's document, which is everybody's. */
+function unservable(matches: readonly Match[]): Cause | null {
+  const bad = matches.flatMap(({ hostnames }) => hostnames).find((hostname) => !canBeVisited(hostname));
+  return bad === undefined ? null : cause.hostnameUnservable(bad);
 }
 
 /** What stands against a route that listeners would take. */

@@ -39,3 +39,16 @@ export function isWithin(hostname: string, domain: string): boolean {
   const bare = isWildcard(hostname) ? hostname.slice(2) : hostname;
   return bare === domain || bare.endsWith(`.${domain}`);
 }
+
+const LABEL = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+const LONGEST = 253;
+
+/**
+ * Whether visitors can ask for it: a name that DNS can carry (RFC 1123 section 2.1), or a wildcard above one. The schemas of the Gateway API let
+ * longer labels and addresses through, and a tunnel's document with one rule that its API does not take is refused as a whole.
+ */
+export function canBeVisited(hostname: string): boolean {
+  const labels = (isWildcard(hostname) ? hostname.slice(2) : hostname).split('.');
+  const isAddress = /^[0-9]+$/.test(labels.at(-1) ?? '');
+  return hostname.length <= LONGEST && !isAddress && labels.every((label) => LABEL.test(label));
+}

@@ -6,7 +6,7 @@ import { GATEWAY_GROUP, type Listener } from '../api/gateway.ts';
 import type { Key } from '../api/ref.ts';
 import { checkCertificates, type CertificateOwner } from './certificate.ts';
 import type { Grants } from './grant.ts';
-import { normalise } from './hostname.ts';
+import { canBeVisited, normalise } from './hostname.ts';
 import { namespaceRule } from './namespaces.ts';
 import type { Ownership } from './ownership.ts';
 import type { ListenerNode, RouteKind } from './types.ts';
@@ -59,7 +59,8 @@ export function buildListener(spec: Listener, owner: ListenerOwner, context: Lis
     (spec.port ? null : cause.portMissing()) ??
     (spec.protocol === 'HTTPS' && context.validatesClients(spec.port) ? cause.clientValidationUnavailable() : null) ??
     admitted.problem ??
-    context.ownership.refuseListener(owner.namespace, hostname);
+    context.ownership.refuseListener(owner.namespace, hostname) ??
+    (hostname === '' || canBeVisited(hostname) ? null : cause.hostnameUnservable(hostname));
 
   const broken = checkCertificates(spec, owner, context.grants, context.secrets);
   // Even where the edge brings its own certificate, nobody may refer to a Secret that is not theirs.

@@ -85,7 +85,7 @@ function buildBackend(service: ServiceNode, port: ServicePort, protocol: 'http1'
     for (const target of targets) {
       const number = target.port ?? (typeof port.targetPort === 'number' ? port.targetPort : port.port);
       for (const address of readyAddresses(slice)) {
-        const why = slice.addressType === 'FQDN' ? 'a name instead of an address' : unfit(address, allowLoopback);
+        const why = slice.addressType === 'FQDN' ? 'a name instead of an address' : (unfit(address, allowLoopback) ?? unfitPort(number));
         if (why === null) endpoints.add(hostPort(address, number));
         else refused.add(`${address.slice(0, 60)} (${why})`);
       }
@@ -115,6 +115,10 @@ const readyAddresses = (slice: EndpointSlice): readonly string[] =>
     const [address] = addresses;
     return address === undefined || conditions?.ready === false || conditions?.terminating === true ? [] : [address];
   });
+
+/** The API server takes any number. */
+const unfitPort = (port: number): string | null =>
+  Number.isInteger(port) && port >= 1 && port <= 65_535 ? null : `port ${port}, which there is not`;
 
 function unfit(address: string, allowLoopback: boolean): string | null {
   const why = forbidden(address);

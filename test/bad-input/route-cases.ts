@@ -124,9 +124,16 @@ export const routeCases: Readonly<Record<string, Case>> = {
   'host-empty': refused(hostname('x', ''), HOSTNAME),
   'host-beyond': refused(hostname('x', `${LONG_NAME}x`), /spec\.hostnames\[0\]: must have at most 253 characters, has 254/),
   'hosts-beyond': refused(hostname('x', ...repeat(17, (index) => `h${index}.example.com`)), /spec\.hostnames: has 17 items, at most 16/),
-  'host-longest': {
-    objects: [hostname('host-longest', LONG_NAME, 'xn--bcher-kva.example.com', '10.0.0.1')],
-    conditions: { Accepted: /^True/ },
+  'host-longest': { objects: [hostname('host-longest', LONG_NAME, 'xn--bcher-kva.example.com')], conditions: { Accepted: /^True/ } },
+  'host-label': {
+    objects: [hostname('host-label', `${'h'.repeat(64)}.example.com`)],
+    conditions: {
+      Accepted: /^False UnsupportedValue: spec\.hostnames: h{64}\.example\.com cannot be the host of a visitor: write a DNS name/,
+    },
+  },
+  'host-address': {
+    objects: [hostname('host-address', 'fine.example.com', '10.0.0.1')],
+    conditions: { Accepted: /^False UnsupportedValue: spec\.hostnames: 10\.0\.0\.1 cannot be the host of a visitor/ },
   },
   'filter-unknown': closed(
     filter('filter-unknown', 'ExtensionRef', { group: 'x.io', kind: 'Y', name: 'z' }),

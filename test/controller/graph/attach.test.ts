@@ -149,3 +149,26 @@ test('GRPCRoutes are refused where the tunnel would lose their trailers', () => 
   assert.match(message(planned.plan, 'GRPCRoute default/app', 'Accepted'), /--tunnel-protocol http2/);
   assert.equal(accepted(planned), 'True/Accepted');
 });
+
+test('a hostname that no visitor can ask for closes its route or listener, and stays out of the tunnel', () => {
+  const bad = `${'a'.repeat(64)}.example.com`;
+  const planned = planOf([
+    ...platform(),
+    withListeners({ name: 'good' }, { name: 'bad', port: 8443, hostname: '10.0.0.1' }),
+    httpRoute({ name: 'good', hostnames: ['good.example.com'], parents: [{}] }),
+    httpRoute({ name: 'bad', hostnames: ['fine.example.com', bad], parents: [{}] }),
+  ]);
+  const { plan } = planned;
+  assert.equal(conditions(plan, 'HTTPRoute default/good')['Accepted'], 'True/Accepted');
+  assert.equal(conditions(plan, 'HTTPRoute default/bad')['Accepted'], 'False/UnsupportedValue');
+  assert.match(
+    message(plan, 'HTTPRoute default/bad', 'Accepted'),
+    /^spec\.hostnames: a{64}\.example\.com cannot be the host of a visitor: write a DNS name/,
+  );
+  assert.equal(conditions(plan, 'Gateway default/tunnel', 'bad')['Accepted'], 'False/Invalid');
+  assert.match(message(plan, 'Gateway default/tunnel', 'Accepted', 'bad'), /^hostname 10\.0\.0\.1 cannot be the host of a visitor/);
+  assert.deepEqual(
+    plan.tunnels.flatMap(({ rules }) => rules.map(({ hostname }) => hostname)),
+    ['good.example.com'],
+  );
+});

@@ -105,6 +105,16 @@ test('loopback endpoints are for the folder source only, and link-local ones for
   assert.deepEqual(shares, [{ backend: 'Service/default/app:80/http1', weight: 1 }]);
 });
 
+test('ports that there are not are left out and told: an API server checks none of them in slices', () => {
+  const slices = [0, -1, 65_536, 1.5, 8080].map((port, index) =>
+    endpointSlice(['10.0.0.1'], { suffix: String(index) }, { ports: [{ name: '', port, protocol: 'TCP' }] }),
+  );
+  assert.deepEqual(endpoints(slices), ['10.0.0.1:8080']);
+  const { resolved, message } = resolve([service(), ...slices]);
+  assert.equal(resolved, 'False/UnsupportedValue');
+  assert.match(message, /10\.0\.0\.1 \(port -?\d.*, which there is not\)/);
+});
+
 test('appProtocol decides what is spoken, and never turns TLS into cleartext', () => {
   const ask = (appProtocol: string | undefined, route: KubeObject) => {
     const port = { port: 80, ...(appProtocol === undefined ? {} : { appProtocol }) };

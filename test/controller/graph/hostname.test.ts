@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { compareSpecificity, intersect, isWithin, normalise } from '#controller/graph/hostname.ts';
+import { canBeVisited, compareSpecificity, intersect, isWithin, normalise } from '#controller/graph/hostname.ts';
 
 test('intersection of listener and route hostnames', () => {
   for (const [a, b, expected] of [
@@ -73,4 +73,39 @@ test('a domain owns itself and what is below, and an empty one nothing', () => {
 test('names are folded to lower case', () => {
   assert.equal(normalise('WWW.Example.COM'), 'www.example.com');
   assert.equal(normalise(undefined), '');
+});
+
+test('what no visitor can ask for', () => {
+  const label = 'a'.repeat(63);
+  for (const good of [
+    'a',
+    'localhost',
+    'a-b.example.com',
+    '*.example.com',
+    '1.2.3.com',
+    'xn--bcher-kva.example.com',
+    `${label}.${label}.${label}.${'a'.repeat(61)}`,
+  ])
+    assert.ok(canBeVisited(good), good);
+  const bad = [
+    '',
+    '*',
+    '*.',
+    'a.*.com',
+    'a..com',
+    'a.com.',
+    '.a.com',
+    '-a.com',
+    'a-.com',
+    'a_b.com',
+    'a b.com',
+    'a/b',
+    'a:80',
+    'bücher.com',
+    '10.0.0.1',
+    '::1',
+    `${label}a.com`,
+    `${label}.${label}.${label}.${'a'.repeat(62)}`,
+  ];
+  for (const hostname of bad) assert.ok(!canBeVisited(hostname), hostname);
 });
