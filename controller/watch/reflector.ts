@@ -36,6 +36,8 @@ export class Reflector {
   #relistAt = Number.POSITIVE_INFINITY;
   /** Answers in a row that say the collection is not there or not allowed. */
   #denials = 0;
+  /** Monotonic time of the first of them. */
+  #deniedAt = 0;
   #failures = 0;
   #problem: string | null = null;
   #lists = 0;
@@ -239,17 +241,20 @@ export class Reflector {
   }
 
   #onForbidden(error: unknown): number {
-    const { random, timings } = this.#context;
+    const { clock, random, timings } = this.#context;
     // With a position the list was allowed, and only the watch is not: then lists have to do.
     const unreadable = this.#position === '';
+    const known = this.#verdict === 'listed';
     this.#position = '';
     this.#denials++;
-    if (this.#verdict === 'listed' && this.#denials === 1) return timings.confirmMs;
+    if (this.#denials === 1) this.#deniedAt = clock.monotonic();
+    if (known && this.#denials === 1) return timings.confirmMs;
     const place = this.#scope ? ` named ${this.#scope.name} in namespace ${this.#scope.namespace}` : '';
     const grant = 'grant the verbs get, list and watch to the ServiceAccount of the controller';
     this.#report(`may not list and watch ${resourceName(this.#row)}${place}: ${grant} (${describeError(error)})`);
+    if (unreadable && known && clock.monotonic() - this.#deniedAt < timings.giveUpMs) return timings.confirmMs;
     // An essential kind that was read before keeps its last known objects: acting as if there were none would undo everything.
-    if (unreadable && (this.#dispensable || this.#verdict !== 'listed')) {
+    if (unreadable && (this.#dispensable || !known)) {
       this.#intake.clear();
       this.#decide('forbidden');
     }

@@ -11,8 +11,10 @@ export interface ReflectorTimings {
   readonly relistMs: readonly [number, number];
   /** A watch that lived so long ends the backoff. */
   readonly healthyMs: number;
-  /** Pause before "not there" or "not allowed" is believed although we have objects: API servers say both while they start. */
+  /** Pause before "not there" or "not allowed" is asked again although we have objects: API servers say both while they start. */
   readonly confirmMs: number;
+  /** So long "not allowed" must be all we hear before an object that we have is given up: a server that starts knows its roles late. */
+  readonly giveUpMs: number;
   /** How often a kind that is not served is looked for. */
   readonly notServedMs: readonly [number, number];
   readonly forbiddenMs: readonly [number, number];
@@ -25,6 +27,7 @@ export const defaultTimings: ReflectorTimings = {
   relistMs: [600_000, 1_800_000],
   healthyMs: 10_000,
   confirmMs: 2_000,
+  giveUpMs: 60_000,
   notServedMs: [2_500, 3_500],
   forbiddenMs: [10_000, 20_000],
   backoff: { firstMs: 400, maxMs: 30_000 },

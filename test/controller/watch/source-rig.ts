@@ -15,6 +15,7 @@ export const quickTimings: ReflectorTimings = {
   relistMs: [60_000, 60_000],
   healthyMs: 20,
   confirmMs: 40,
+  giveUpMs: 120,
   notServedMs: [10, 20],
   forbiddenMs: [10, 20],
   backoff: { firstMs: 4, maxMs: 40 },

@@ -73,6 +73,34 @@ suite('wanted objects', () => {
     await eventually('granted', () => keys('Secret').length === 1 && source.problems().length === 0);
   });
 
+  test('one that was read stays while an API server that starts does not know our rights yet', async (t) => {
+    const { server, source, keys } = await startRig(t, {
+      prepare: (server) => void server.table.put(secrets('a'), secret('x')),
+      timings: { giveUpMs: 60_000, confirmMs: 2 },
+    });
+    source.want(wantSecrets('a/x'));
+    await eventually('read', () => keys('Secret').length === 1 && server.openWatches === 2);
+    let smallest = 1;
+    source.onChange(() => (smallest = Math.min(smallest, keys('Secret').length)));
+    let refused = 0;
+    server.intercept = (seen, response) => seen.resource.plural === 'secrets' && ++refused > 0 && refuse(response, 403, 'Forbidden');
+    server.endWatches('secrets', 'cut');
+    await eventually('refused again and again', () => refused > 5 && source.problems().length === 1);
+    server.intercept = () => false;
+    await eventually('healed', () => source.problems().length === 0);
+    assert.equal(smallest, 1);
+  });
+
+  test('one that we may really not read any more is given up', async (t) => {
+    const { server, source, keys } = await startRig(t, { prepare: (server) => void server.table.put(secrets('a'), secret('x')) });
+    source.want(wantSecrets('a/x'));
+    await eventually('read', () => keys('Secret').length === 1 && server.openWatches === 2);
+    server.intercept = (seen, response) => seen.resource.plural === 'secrets' && refuse(response, 403, 'Forbidden');
+    server.endWatches('secrets', 'cut');
+    await eventually('given up', () => keys('Secret').length === 0);
+    assert.equal(source.problems().length, 1);
+  });
+
   test('what is wanted no longer is forgotten, and its watch closed', async (t) => {
     const { server, source, keys } = await startRig(t, {
       prepare: (server) => {
