@@ -1,5 +1,6 @@
 // One connection to the edge: TLS, HTTP/2 with reversed roles (the edge is the client), registration, requests, and its end.
 import http2 from 'node:http2';
+import { setTimeout as delay } from 'node:timers/promises';
 import tls from 'node:tls';
 import { breakOff, endedCleanly } from '../h2.ts';
 import type { ConnectionResponse, Registration } from '../rpc.ts';
@@ -12,6 +13,8 @@ const WINDOW = 1 << 20;
 const SESSION_WINDOW = 8 << 20;
 /** A document of a few thousand rules is about 1 MiB. */
 const MAX_DOCUMENT_BYTES = 16 << 20;
+/** After the farewell, requests that are already on their way get this long to arrive. */
+const QUIET_MS = 100;
 
 export interface ConnectionSettings {
   readonly address: EdgeAddress;
@@ -77,12 +80,20 @@ export class EdgeConnection {
     signal.addEventListener('abort', cut, { once: true });
     await this.#control?.unregister().catch(() => undefined);
     this.#control?.close();
-    if (this.#requests > 0 && this.#end === null) await new Promise<void>((resolve) => (this.#onIdle = resolve));
+    await this.#quiet();
     this.#session?.close();
     const lingering = setTimeout(cut, 1000);
     await this.closed;
     clearTimeout(lingering);
     signal.removeEventListener('abort', cut);
+  }
+
+  /** Resolves when nothing is in flight and nothing more comes: what the edge sent before it took the farewell into account is served. */
+  async #quiet(): Promise<void> {
+    do {
+      if (this.#requests > 0 && this.#end === null) await new Promise<void>((resolve) => (this.#onIdle = resolve));
+      await Promise.race([this.closed, delay(QUIET_MS, undefined, { ref: false })]);
+    } while (this.#requests > 0 && this.#end === null);
   }
 
   destroy(code: string, message: string): void {

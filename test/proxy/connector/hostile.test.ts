@@ -162,6 +162,27 @@ describe('a rogue edge', () => {
     assert.equal(request.complete, false);
   });
 
+  /** Tells the connector to drain once it is registered; `unregistered` is called when its farewell has been answered. */
+  function farewell(
+    session: ClientHttp2Session,
+    connector: () => Connector | null,
+    registered: () => void,
+    unregistered: () => void,
+  ): void {
+    serveControl(controlStream(session), {
+      register: () => ({ kind: 'details', connectionId: Buffer.alloc(16, 1), location: 'TST', remotelyManaged: true }),
+      registered: () => {
+        registered();
+        void connector()?.drain();
+      },
+      unregistered,
+      refused: () => undefined,
+      localDocument: () => undefined,
+      ended: () => undefined,
+      broken: () => undefined,
+    });
+  }
+
   test('an edge that goes on sending after the farewell is served until it is done', async (t) => {
     let finish = (): void => undefined;
     const origin = await startOrigin(t, (request, response) => {
@@ -174,26 +195,50 @@ describe('a rogue edge', () => {
       const session = asClient(socket);
       const get = (path: string): Promise<string> => readAll(session.request({ ':path': path, ':authority': 'x' }));
       let slow = Promise.resolve('');
-      serveControl(controlStream(session), {
-        register: () => ({ kind: 'details', connectionId: Buffer.alloc(16, 1), location: 'TST', remotelyManaged: true }),
-        registered: () => {
+      farewell(
+        session,
+        () => connector,
+        () => {
           slow = get('/slow');
-          void connector?.drain();
         },
-        unregistered: () => {
+        () => {
           void get('/late').then(async (late) => {
             finish();
             answers.resolve([late, await slow]);
           });
         },
-        refused: () => undefined,
-        localDocument: () => undefined,
-        ended: () => undefined,
-        broken: () => undefined,
-      });
+      );
     });
     connector = start(t, edge, { timeoutMs: 5000 }, origin.port);
     assert.deepEqual(await answers.promise, ['late', 'slow']);
+  });
+
+  test('a request that was on its way during the farewell is served although nothing else is in flight', async (t) => {
+    const origin = await startOrigin(t, (request, response) => {
+      request.resume();
+      request.on('end', () => void response.end('late'));
+    });
+    const answer = deferred<string>();
+    let connector: Connector | null = null;
+    const edge = await startRogueEdge(t, (socket) => {
+      const session = asClient(socket);
+      // Nobody may repeat it: its body is on its way too.
+      const post = (): void => {
+        const stream = session.request({ ':method': 'POST', ':path': '/', ':authority': 'x' }, { endStream: false });
+        answer.resolve(readAll(stream));
+        stream.end('body');
+      };
+      // By then the connector has read the answer to its farewell.
+      const later = (): void => void setTimeout(post, 5);
+      farewell(
+        session,
+        () => connector,
+        () => undefined,
+        later,
+      );
+    });
+    connector = start(t, edge, { timeoutMs: 5000 }, origin.port);
+    assert.equal(await answer.promise, 'late');
   });
 
   function start(t: TestContext, edge: Rogue, tuning: object, originPort?: number): Connector {
