@@ -17,6 +17,7 @@ import { startAdmin } from './serve/admin.ts';
 import type { Admin } from './serve/admin.ts';
 import { ControllerMetrics } from './serve/metrics.ts';
 import { observeCloudflare, recordRun } from './serve/observe.ts';
+import type { SourceProblem } from './watch/source.ts';
 
 export interface Controller {
   readonly admin: Admin;
@@ -131,12 +132,22 @@ function followSource(ground: Ground, log: Logger, wake: () => void): void {
       synced = true;
       log.info({ revision: ground.source.snapshot().revision }, 'source synced');
     }
-    const problems = new Map(ground.source.problems().map(({ where, message }) => [where, message]));
+    const problems = byPlace(ground.source.problems());
     for (const [where, text] of problems) if (known.get(where) !== text) log.warn({ where, text }, 'problem');
     for (const where of known.keys()) if (!problems.has(where)) log.info({ where }, 'problem solved');
     known = problems;
     wake();
   });
+}
+
+/** Several at one place are told together: none of them hides the others. */
+function byPlace(problems: readonly SourceProblem[]): Map<string, string> {
+  const texts = new Map<string, string>();
+  for (const { where, message } of problems) {
+    const before = texts.get(where);
+    texts.set(where, before === undefined ? message : `${before}; ${message}`);
+  }
+  return texts;
 }
 
 function unsynced(ground: Ground): string {

@@ -123,7 +123,9 @@ export class Story {
     for (const what of ['added', 'changed', 'removed']) {
       const objects = (line[what] ?? []) as readonly string[];
       if (objects.length === 0) continue;
-      const more = objects.length > MOST_IN_LINE ? ` and ${objects.length - MOST_IN_LINE} more` : '';
+      const unlisted = (line['unlisted'] as Readonly<Record<string, number>> | undefined)?.[what] ?? 0;
+      const left = Math.max(0, objects.length - MOST_IN_LINE) + unlisted;
+      const more = left > 0 ? ` and ${left} more` : '';
       news(`${what}: ${objects.slice(0, MOST_IN_LINE).join(', ')}${more}`);
     }
   }

@@ -51,6 +51,8 @@ class ProxyApp implements Proxy {
   #ports = new Set<number>();
   /** Of those: no longer wanted, open for connectors that are leaving. */
   readonly #closing = new Set<number>();
+  /** What is wrong with tokens, by tunnel; '' for the one that was given. Told once, not with each configuration. */
+  #tokenProblems: ReadonlyMap<string, string> = new Map();
   #draining = false;
   #api: Awaited<ReturnType<typeof startConfigApi>> | null = null;
 
@@ -167,16 +169,27 @@ class ProxyApp implements Proxy {
   /** Starts, switches and ends connectors as the configuration and the tokens at hand demand. */
   #connect(): void {
     if (this.#draining) return;
+    const problems = new Map<string, string>();
     const { problem } = this.#token;
-    if (problem !== null) this.#log.warn({ problem }, 'the token of TUNNEL_TOKEN or PROXY_TUNNEL_TOKEN_FILE cannot be used');
+    if (problem !== null) problems.set('', problem);
     const wanted: WantedTunnel[] = [];
     for (const { id, token, protocol } of this.#tunnels) {
       const ofTunnel = token ?? this.#token.of(id);
       const chosen = this.#settings.tunnelProtocol === 'auto' ? protocol : this.#settings.tunnelProtocol;
-      if (ofTunnel === null) this.#log.warn({ tunnel: id, problem: this.#tokenMissing() }, 'no token for this tunnel');
+      if (ofTunnel === null) problems.set(id, this.#tokenMissing());
       else wanted.push({ id, token: ofTunnel, protocol: chosen });
     }
+    this.#tellTokenProblems(problems);
     this.#connectors.want(wanted);
+  }
+
+  #tellTokenProblems(problems: ReadonlyMap<string, string>): void {
+    for (const [tunnel, problem] of problems) {
+      if (this.#tokenProblems.get(tunnel) === problem) continue;
+      if (tunnel === '') this.#log.warn({ problem }, 'the token of TUNNEL_TOKEN or PROXY_TUNNEL_TOKEN_FILE cannot be used');
+      else this.#log.warn({ tunnel, problem }, 'no token for this tunnel');
+    }
+    this.#tokenProblems = problems;
   }
 
   #tokenMissing(): string {

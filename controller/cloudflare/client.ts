@@ -86,7 +86,7 @@ export function createCloudflareClient(options: CloudflareClientOptions): Cloudf
         'Unauthorized',
         0,
         0,
-        `Cannot ${operation.what}: the API token is empty or contains characters that no token has, such as a line break.`,
+        `Cannot ${operation.what}: the API token is empty, has more than 512 characters, or some that no token has, such as a line break.`,
       );
     }
     const wait = limiter.admit(holder);

@@ -66,15 +66,16 @@ const cases = (): Readonly<Record<string, Case>> => ({
   },
   'two-lines': {
     secret: `${secretText('first line', random())}\n${secretText('second line', random())}`,
-    condition: /TunnelSynced ApiTokenInvalid: .*the API token is empty or contains characters that no token has, such as a line break/,
+    condition:
+      /TunnelSynced ApiTokenInvalid: .*the API token is empty, has more than 512 characters, or some that no token has, such as a line break/,
   },
   'not-ascii': {
     secret: secretText('umlauts', `äöü${random()}`),
-    condition: /TunnelSynced ApiTokenInvalid: .*contains characters that no token has/,
+    condition: /TunnelSynced ApiTokenInvalid: .*or some that no token has/,
   },
   'too-long': {
     secret: secretText('too long', random().repeat(1000)),
-    condition: /TunnelSynced ApiTokenInvalid: .*contains characters that no token has|too long/,
+    condition: /TunnelSynced ApiTokenInvalid: .*has more than 512 characters/,
   },
   unknown: {
     secret: secretText('unknown token', `cfut_${random()}`),

@@ -115,6 +115,10 @@ export const referenceCases: Readonly<Record<string, Case>> = {
       Programmed: /^False Invalid/,
     },
   },
+  'gateway-address': refused(
+    o.gateway('x', { addresses: [{ type: 'IPAddress', value: '999.1.1.1' }] }),
+    /spec\.addresses\[0\]\.value: must be an IPv4 address, not "999\.1\.1\.1"; .*must be an IPv6 address/,
+  ),
   'gateway-hostname': refused(
     listener('x', { hostname: 'a.*.com' }),
     /Gateway tenant\/x: spec\.listeners\[0\]\.hostname: must be a host name/,

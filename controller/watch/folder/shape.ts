@@ -33,11 +33,22 @@ export function shapeCheck(schema: StructuralSchema, secret: boolean): ShapeChec
     ajv ??= new Ajv({ allErrors: true, verbose: true, strict: false, logger: false, code: { regExp }, formats });
     validate ??= ajv.compile(jsonSchema(schema));
     if (validate(value)) return;
-    for (const error of validate.errors ?? []) {
+    for (const error of withoutSummaries(validate.errors ?? [])) {
       const text = explain(error, secret);
       if (text !== null) findings.add(fieldOf(error, value), text, error.keyword === 'required' ? 'key' : 'value');
     }
   };
+}
+
+/** Keywords whose errors say only that something below did not fit. */
+const SUMMARIES = new Set(['oneOf', 'anyOf', 'not']);
+
+/** Summaries are told where nothing better is: what exactly does not fit helps, and that it is none of several forms does not. */
+function withoutSummaries(errors: readonly ErrorObject[]): readonly ErrorObject[] {
+  const isSummary = ({ keyword }: ErrorObject): boolean => SUMMARIES.has(keyword);
+  const isWithin = (inner: ErrorObject, outer: ErrorObject): boolean => `${inner.instancePath}/`.startsWith(`${outer.instancePath}/`);
+  const explained = errors.filter((outer) => isSummary(outer) && errors.some((inner) => !isSummary(inner) && isWithin(inner, outer)));
+  return errors.filter((error) => !isSummary(error) || !explained.some((outer) => isWithin(error, outer)));
 }
 
 /** Keywords that mean the same in both. */

@@ -55,6 +55,11 @@ test('messages name the field, the mistake and the way out', () => {
       'spec.rules[0].timeouts.request: must be a duration of whole numbers such as 10s, 1500ms or 1m30s, not "1.5s"',
     ],
     [route('spec: {rules: {a: b}}'), 'spec.rules: must be a list, is an object'],
+    [
+      '{apiVersion: gateway.networking.k8s.io/v1, kind: Gateway, metadata: {name: a}, spec: {gatewayClassName: a, listeners: [{name: a, port: 80, protocol: HTTP}], addresses: [{value: 999.1.1.1}]}}',
+      'spec.addresses[0].value: must be an IPv4 address, not "999.1.1.1"',
+      'spec.addresses[0].value: must be an IPv6 address, not "999.1.1.1"',
+    ],
     [route('spec: {parentRefs: [{}]}'), 'spec.parentRefs[0].name: is required'],
     [route('sepc: {}, spec: {}'), 'sepc: unknown field; did you mean "spec"?'],
     ['{apiVersion: gateway.networking.k8s.io/v1, kind: HttpRoute, metadata: {name: a}}', 'kind: unknown kind; did you mean "HTTPRoute"?'],
