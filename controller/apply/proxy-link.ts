@@ -27,8 +27,12 @@ export interface LinkOptions {
 }
 
 const ANSWER_TIMEOUT_MS = 10_000;
+/** A state has some hundred bytes. */
+const LONGEST_ANSWER = 1 << 20;
 const BACKOFF_FIRST_MS = 200;
 const BACKOFF_MOST_MS = 10_000;
+
+const NO_PROXY = 'its answer is not that of a proxy: check --proxy-endpoints';
 
 interface Answer {
   readonly status: number;
@@ -116,7 +120,9 @@ export class ProxyLink {
   private async push(push: Push): Promise<void> {
     const answer = await this.request('PUT', push.body);
     if (answer.status === 200) {
-      this.learn(answer.body);
+      const isState = this.learn(answer.body);
+      // Whatever answers there is believed only when it says what it has: else it would be asked again and again without a pause.
+      if (!this.has(push)) return this.fail(isState ? 'it took the configuration, but has another one' : NO_PROXY);
       this.failures = 0;
       this.error = null;
       return;
@@ -132,16 +138,18 @@ export class ProxyLink {
   private async ask(): Promise<void> {
     const answer = await this.request('GET', []);
     if (answer.status !== 200) return this.fail(`it answered ${answer.status}: ${reasonOf(answer.body)}`);
-    this.learn(answer.body);
+    if (!this.learn(answer.body)) return this.fail(NO_PROXY);
     if (this.latest === null || this.has(this.latest)) {
       this.failures = 0;
       this.error = null;
     }
   }
 
-  private learn(body: string): void {
+  /** False when it is not the answer of a proxy. */
+  private learn(body: string): boolean {
     const parsed = configStateSchema.safeParse(tryJson(body));
     if (parsed.success) this.state = parsed.data;
+    return parsed.success;
   }
 
   private request(method: string, body: readonly Buffer[]): Promise<Answer> {
@@ -164,7 +172,12 @@ export class ProxyLink {
       request.on('error', (error) => reject(new Error(explain(error))));
       request.on('response', (response) => {
         const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        let size = 0;
+        response.on('data', (chunk: Buffer) => {
+          size += chunk.length;
+          if (size > LONGEST_ANSWER) request.destroy(new Error(NO_PROXY));
+          else chunks.push(chunk);
+        });
         response.on('error', reject);
         response.on('end', () => {
           this.lastAnswer = this.options.now();

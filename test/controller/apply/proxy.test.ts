@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import http from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { PlanePusher } from '#controller/apply/proxy.ts';
@@ -14,6 +16,7 @@ import { ConfigReceiver } from '#proxy/config/receiver.ts';
 import type { Accepted } from '#proxy/config/receiver.ts';
 import type { ConfigItem, ConfigState } from '#proxy/config/schema.ts';
 import { serializeConfig } from '#proxy/config/serialize.ts';
+import { eventually } from '#test/kube/eventually.ts';
 
 const TOKEN = 'shared-token';
 
@@ -269,4 +272,28 @@ test('the last good configuration survives a restart, readable by its owner only
   assert.equal(await second.receiver.receive(store.read()), null);
   assert.equal(second.receiver.header?.digest, first.receiver.header?.digest);
   assert.equal((await second.receiver.receive(new LastGood(path.join(dir, 'none')).read()))?.code, 'incomplete');
+});
+
+test('what is no proxy is told as such, and not asked again without a pause', async (t) => {
+  for (const body of ['<!doctype html><title>Welcome</title>', '{}', 'x'.repeat(3 << 20)]) {
+    const times: number[] = [];
+    const server = http.createServer((request, response) => {
+      times.push(performance.now());
+      request.resume().on('end', () => response.end(body));
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    t.after(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const { pusher: subject, when } = pusher(t, null);
+    subject.follow([`http://127.0.0.1:${(server.address() as AddressInfo).port}/config`]);
+    subject.apply(plan(backend('x')), { epoch: 1, sequence: 1 });
+    const { state, message } = await when((fact) => fact.message.includes('its answer is not that of a proxy: check --proxy-endpoints'));
+    assert.notEqual(state, 'Acknowledged', message);
+    await eventually('a third request', () => times.length > 2);
+    const [first = 0, , third = 0] = times;
+    assert.ok(third - first > 100, `three requests within ${third - first} ms`);
+    subject.stop();
+  }
 });
