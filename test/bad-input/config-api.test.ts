@@ -15,7 +15,7 @@ import { MIB } from './vigil.ts';
 
 let system: System;
 before(async () => (system = await System.start()));
-after(() => system.stop());
+after(() => system?.stop());
 
 const NDJSON = { 'content-type': 'application/x-ndjson' };
 const EPOCH = 2 ** 40;

@@ -14,7 +14,7 @@ before(async () => {
   system = await System.start({ flags: ['--proxy-token-secret=tenant/connector'] });
   system.api.addAccount({ id: OTHER_ACCOUNT, name: 'Other' });
 });
-after(() => system.stop());
+after(() => system?.stop());
 
 /** What is wrong with one class: its Secret, or what the API makes of it. */
 interface Case {

@@ -13,7 +13,7 @@ before(async () => {
   system = await System.start();
   system.secrets.add('password', password);
 });
-after(() => system.stop());
+after(() => system?.stop());
 
 const head = (kind: string, name: string): string =>
   `apiVersion: ${kind === 'HTTPRoute' ? 'gateway.networking.k8s.io/v1' : 'v1'}\nkind: ${kind}\nmetadata: {name: ${name}, namespace: tenant}\n`;

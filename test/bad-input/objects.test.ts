@@ -11,7 +11,7 @@ import { textOf } from './statuses.ts';
 
 let system: System;
 before(async () => (system = await System.start()));
-after(() => system.stop());
+after(() => system?.stop());
 
 const cases = { ...routeCases, ...referenceCases };
 

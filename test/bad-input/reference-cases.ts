@@ -108,6 +108,22 @@ export const referenceCases: Readonly<Record<string, Case>> = {
     conditions: { Accepted: /^False Pending: Gateway tenant\/gateway-of-class-itself is not served: GatewayClass class-itself/ },
     answer: 404,
   },
+  // It belongs to no Gateway of ours, so nobody here says anything about it.
+  'set-itself': {
+    objects: [
+      {
+        apiVersion: 'gateway.networking.k8s.io/v1',
+        kind: 'ListenerSet',
+        metadata: { name: 'set-itself', namespace: o.NAMESPACE },
+        spec: {
+          parentRef: { group: 'gateway.networking.k8s.io', kind: 'ListenerSet', name: 'set-itself' },
+          listeners: [{ name: 'a', protocol: 'HTTP', port: 80 }],
+        },
+      },
+      o.httpRoute('set-itself', { parentRefs: [{ kind: 'ListenerSet', name: 'set-itself' }] }),
+    ],
+    answer: 404,
+  },
   'gateway-tcp': {
     objects: [listener('gateway-tcp', { protocol: 'TCP' })],
     conditions: {

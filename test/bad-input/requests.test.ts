@@ -9,7 +9,7 @@ import { MIB } from './vigil.ts';
 
 let system: System;
 before(async () => (system = await System.start({ edge: true })));
-after(() => system.stop());
+after(() => system?.stop());
 
 const fields = (count: number, length: number): Fields =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`x-${index}`, 'v'.repeat(length)]));

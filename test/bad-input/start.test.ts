@@ -62,10 +62,11 @@ test('what a process cannot start with is said, by the name of the flag or varia
   }
 });
 
-test('what a proxy can do without does not keep it from starting', async () => {
+test('what a proxy can do without does not keep it from starting', async (t) => {
   const stateDir = path.dirname(file('proxy/last-good.ndjson', randomBytes(100_000)));
   const environment = { PROXY_AUTH_TOKEN: secret, PROXY_CONFIG_ADDR: '127.0.0.1:0', PROXY_CONNECTOR: 'native', TUNNEL_TOKEN: secret };
   const program = new Program('proxy', [], { ...environment, PROXY_STATE_DIR: stateDir });
+  t.after(() => program.stop());
   await eventually('the config API is up', () => program.output.includes('config API is up') || program.end !== null);
   assert.match(
     program.output,
