@@ -7,6 +7,7 @@ import { changes } from './main-job/changes.ts';
 import { crashes } from './main-job/crashes.ts';
 import { farewell } from './main-job/farewell.ts';
 import { firstLight } from './main-job/first-light.ts';
+import { outage } from './main-job/outage.ts';
 import { World } from './main-job/world.ts';
 import { enterOwnNetwork, networkUnavailable } from './network.ts';
 
@@ -23,13 +24,14 @@ suite('the main job on a cluster', { skip: unavailable ?? false }, () => {
     world.traffic.during = (t as TestContext).name;
   });
   afterEach((t) => {
-    if (!(t as TestContext).passed) console.error(world.kubelet.programs.map(({ tail }) => tail).join('\n'));
     const failures = world.traffic.take();
+    if (failures.length > 0 || !(t as TestContext).passed) console.error(world.kubelet.programs.map(({ tail }) => tail).join('\n'));
     assert.deepEqual(failures.slice(0, 10), [], `${failures.length} wrong answers of ${world.traffic.answered}`);
   });
 
   firstLight(() => world);
   changes(() => world);
   crashes(() => world);
+  outage(() => world);
   farewell(() => world);
 });

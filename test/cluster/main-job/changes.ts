@@ -3,10 +3,13 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { apply, namespace } from '#test/chart/on-cluster/release.ts';
 import { OWNER_LABEL } from './first-light.ts';
+import type { ProxyPod } from './kubelet.ts';
 import { paths, readStatus, routeIsFine, settled } from './status.ts';
 import { endpointSlice, TENANT, TUNNEL_ID, within, type World } from './world.ts';
 
 const SHARED = 'shared';
+/** How long a status waits for proxies that are slow. */
+const ROUND_MS = 2000;
 const app = paths.route('app', TENANT);
 const http = { name: 'http', port: 9000 };
 
@@ -51,6 +54,34 @@ export function changes(running: () => World): void {
       await settled(cluster, app, ...routeIsFine);
       expect('200 blue');
       await traffic.goesOn();
+    });
+
+    test('a status speaks of a change only when every proxy that answers has it', async (t) => {
+      const { cluster, patch, proxies, authToken } = running();
+      const [slow, other] = proxies;
+      assert.ok(slow && other);
+      const before = await other.config(authToken);
+      slow.program.signal('SIGSTOP');
+      const began = performance.now();
+      try {
+        expect('200 blue', '200 green');
+        await patch(app, backendRefs({ name: 'other', port: 80 }));
+        await within('the other proxy has it', async () => (await other.config(authToken)).digest !== before.digest);
+        const { metadata, status } = await readStatus(cluster, app);
+        const speaksOf = status?.parents?.[0]?.conditions?.[0]?.observedGeneration;
+        // A proxy that takes too long holds nothing up, and neither does a machine.
+        if (performance.now() - began < ROUND_MS) assert.notEqual(speaksOf, metadata.generation);
+        else t.diagnostic('the machine was too slow to tell');
+      } finally {
+        slow.program.signal('SIGCONT');
+      }
+      await within('both have it', async () => (await slow.config(authToken)).digest === (await other.config(authToken)).digest);
+      await settled(cluster, app, ...routeIsFine);
+      expect('200 green');
+      await patch(app, backendRefs({ name: 'app', port: 80 }));
+      expect('200 blue', '200 green');
+      await settled(cluster, app, ...routeIsFine);
+      expect('200 blue');
     });
 
     test('a rule of its own for a path, and its end', async () => {
@@ -190,17 +221,36 @@ export function changes(running: () => World): void {
       await traffic.goesOn();
     });
 
+    test('connections that were upgraded before all this have been served all along', async () => {
+      const { chats } = running();
+      const before = chats.map(({ answers }) => answers);
+      await within('each has gone on', () =>
+        chats.every(({ answers, broken }, index) => broken !== null || answers > (before[index] ?? 0)),
+      );
+      assert.deepEqual(
+        chats.map(({ broken }) => broken),
+        chats.map(() => null),
+      );
+    });
+
     test('the connector token is rotated: each proxy switches to a second connector without a gap', async () => {
-      const { api, edge, proxies, traffic } = running();
+      const { api, edge, proxies, traffic, writeSecret } = running();
       // The same tunnel and secret in another spelling: another token to whoever compares, a valid one to the edge.
       const { a, t, s } = JSON.parse(Buffer.from(api.connectorToken(TUNNEL_ID), 'base64').toString()) as Record<string, string>;
       const spelling = Buffer.from(JSON.stringify({ s, t, a })).toString('base64');
       const before = new Set(edge.connections(TUNNEL_ID).map(({ connectorId }) => connectorId));
+      const isServed = ({ address }: ProxyPod): boolean =>
+        edge.connections(TUNNEL_ID).some(({ originIp, isDraining }) => originIp === address && !isDraining);
+      let gaps = 0;
+      const stopListening = edge.onChange(() => (gaps += proxies.every(isServed) ? 0 : 1));
+      await writeSecret('tunnel', { 'tunnel-token': spelling });
       for (const pod of proxies) pod.mountToken(spelling);
       await within('none of the former connectors is left', () => {
         const connectors = new Set(edge.connections(TUNNEL_ID).map(({ connectorId }) => connectorId));
         return connectors.size === proxies.length && [...connectors].every((id) => !before.has(id));
       });
+      stopListening();
+      assert.equal(gaps, 0);
       await traffic.goesOn();
     });
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { apply, namespace } from '#test/chart/on-cluster/release.ts';
 import { example, services } from './example.ts';
-import { paths, readStatus, routeIsFine, settled } from './status.ts';
+import { configIsFine, configPath, paths, readStatus, routeIsFine, settled } from './status.ts';
 import { TENANT, TUNNEL_ID, within, type World } from './world.ts';
 
 export const OWNER_LABEL = 'cf.k8s.lex.la/hostname-suffix';
@@ -11,18 +11,11 @@ export const OWNER_LABEL = 'cf.k8s.lex.la/hostname-suffix';
 export function firstLight(running: () => World): void {
   suite('the guide’s example', () => {
     test('a class without Gateways is accepted, its tunnel synced, and the connectors are up', async () => {
-      const { cluster, edge, api } = running();
+      const world = running();
+      const { cluster, api } = world;
       await settled(cluster, paths.gatewayClass, 'Accepted=True/Accepted', 'SupportedVersion=True/SupportedVersion');
-      const { body } = await cluster.request('GET', paths.classConfigs);
-      const [config] = (body as { readonly items: readonly { readonly metadata: { readonly name: string } }[] }).items;
-      await settled(
-        cluster,
-        `${paths.classConfigs}/${config?.metadata.name}`,
-        'Valid=True/Valid',
-        'SecretsResolved=True/SecretsFound',
-        'TunnelSynced=True/Synced',
-      );
-      await within('two connectors are registered', () => new Set(edge.connections(TUNNEL_ID).map((each) => each.connectorId)).size === 2);
+      await settled(cluster, await configPath(cluster), ...configIsFine);
+      await within('two connectors are registered', () => world.connectors() === 2);
       assert.deepEqual((api.document(TUNNEL_ID).config as { ingress: unknown }).ingress, [{ service: 'http_status:404' }]);
     });
 
@@ -70,6 +63,7 @@ export function firstLight(running: () => World): void {
       traffic.start('upload', { host: 'app.example.com', path: '/upload', upload: 30_000 }, '200 blue');
       traffic.start('slow', { host: 'app.example.com', path: '/slow/150', parallel: 3 }, '200 blue');
       traffic.start('nobody', { host: 'nobody.example.com', parallel: 1 }, '404');
+      for (let count = 0; count < 4; count += 1) world.openChat('app.example.com');
       await traffic.goesOn();
     });
   });

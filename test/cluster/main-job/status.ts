@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type { Cluster } from '../control-plane.ts';
 import { within } from './world.ts';
 
-interface Condition {
+export interface Condition {
   readonly type: string;
   readonly status: string;
   readonly reason: string;
@@ -35,12 +35,19 @@ const gatewayApi = '/apis/gateway.networking.k8s.io/v1';
 /** Where the objects of the scenario are. */
 export const paths = {
   gatewayClass: `${gatewayApi}/gatewayclasses/cloudflare-tunnel`,
-  classConfigs: '/apis/cf.k8s.lex.la/v1alpha1/gatewayclassconfigs',
   gateway: (name: string, namespace: string) => `${gatewayApi}/namespaces/${namespace}/gateways/${name}`,
   route: (name: string, namespace: string) => `${gatewayApi}/namespaces/${namespace}/httproutes/${name}`,
   service: (name: string, namespace: string) => `/api/v1/namespaces/${namespace}/services/${name}`,
-  grpcRoute: (name: string, namespace: string) => `${gatewayApi}/namespaces/${namespace}/grpcroutes/${name}`,
 };
+
+const classConfigs = '/apis/cf.k8s.lex.la/v1alpha1/gatewayclassconfigs';
+
+/** Path of the only GatewayClassConfig, which the release has made. */
+export async function configPath(cluster: Cluster): Promise<string> {
+  const { body } = await cluster.request('GET', classConfigs);
+  const [config] = (body as { readonly items: readonly { readonly metadata: { readonly name: string } }[] }).items;
+  return `${classConfigs}/${config?.metadata.name}`;
+}
 
 export async function readStatus(cluster: Cluster, path: string): Promise<StatusObject> {
   const { status, body } = await cluster.request('GET', path);
@@ -86,4 +93,13 @@ export async function transitions(cluster: Cluster, path: string): Promise<reado
   return placed(await readStatus(cluster, path)).map((each) => `${path} ${line(each)} since ${each.condition.lastTransitionTime}`);
 }
 
+/** Waits until a condition of the object itself is as wanted. */
+export async function condition(cluster: Cluster, path: string, type: string, holds: (condition: Condition) => boolean): Promise<void> {
+  await within(`${type} of ${path} is as wanted`, async () => {
+    const found = (await readStatus(cluster, path)).status?.conditions?.find((each) => each.type === type);
+    return found !== undefined && holds(found);
+  });
+}
+
+export const configIsFine: readonly string[] = ['Valid=True/Valid', 'SecretsResolved=True/SecretsFound', 'TunnelSynced=True/Synced'];
 export const routeIsFine: readonly string[] = ['tunnel Accepted=True/Accepted', 'tunnel ResolvedRefs=True/ResolvedRefs'];

@@ -14,9 +14,10 @@ import { startControlPlane, type Cluster } from '../control-plane.ts';
 import { addAddress, NODE_ADDRESS } from '../network.ts';
 import { until } from '../until.ts';
 import { startBackend, type Backend } from './backend.ts';
+import { Chat } from './chat.ts';
 import { Kubelet, ProxyPod } from './kubelet.ts';
 import type { Program } from './program.ts';
-import { Traffic } from './traffic.ts';
+import { Traffic, type Entrance } from './traffic.ts';
 
 export const TUNNEL_ID = '6ba7b810-9dad-41d1-80b4-00c04fd430c8';
 export const TENANT = 'tenant-example';
@@ -31,7 +32,7 @@ interface Parts {
   readonly apiToken: ApiToken;
   readonly edge: Edge;
   readonly kubelet: Kubelet;
-  readonly traffic: Traffic;
+  readonly entrance: Entrance;
   readonly backends: readonly Backend[];
   readonly folder: string;
 }
@@ -43,20 +44,26 @@ export class World {
   readonly kubelet: Kubelet;
   readonly traffic: Traffic;
   readonly backends: readonly Backend[];
+  readonly chats: Chat[] = [];
+  /** Whatever nobody may print, past tokens too. */
+  readonly secrets = new Set<string>();
   apiToken: ApiToken;
   authToken = '';
   proxies: readonly ProxyPod[] = [];
   #controller: Program | null = null;
   #proxyService = '';
+  #isStopping = false;
+  readonly #entrance: Entrance;
   readonly #folder: string;
 
-  private constructor({ cluster, api, apiToken, edge, kubelet, traffic, backends, folder }: Parts) {
+  private constructor({ cluster, api, apiToken, edge, kubelet, entrance, backends, folder }: Parts) {
     this.cluster = cluster;
     this.api = api;
     this.apiToken = apiToken;
     this.edge = edge;
     this.kubelet = kubelet;
-    this.traffic = traffic;
+    this.traffic = new Traffic(entrance);
+    this.#entrance = entrance;
     this.backends = backends;
     this.#folder = folder;
   }
@@ -73,9 +80,9 @@ export class World {
     const { ip, httpsPort } = await edge.openTunnel(TUNNEL_ID);
     const names = ['blue', 'green', 'red', 'grey'];
     const backends = await Promise.all(names.map((name, index) => startBackend(name, addAddress(10 + index), [9000, 9001])));
-    const traffic = new Traffic({ ip, port: httpsPort, ca: readFileSync(path.join(folder, 'ca.pem')) });
+    const entrance = { ip, port: httpsPort, ca: readFileSync(path.join(folder, 'ca.pem')) };
     const kubelet = new Kubelet(cluster, NAMESPACE);
-    return new World({ cluster, api, apiToken, edge, kubelet, traffic, backends, folder });
+    return new World({ cluster, api, apiToken, edge, kubelet, entrance, backends, folder });
   }
 
   static async start(): Promise<World> {
@@ -87,8 +94,11 @@ export class World {
   /** The platform's part: a release of the chart, the Secrets that it names, and the class that it makes. */
   async install(): Promise<void> {
     await apply(this.cluster, namespace(NAMESPACE));
+    const tunnelToken = this.api.connectorToken(TUNNEL_ID);
+    const { s: tunnelSecret } = JSON.parse(Buffer.from(tunnelToken, 'base64').toString()) as { readonly s: string };
     await this.writeSecret('cloudflare', { 'api-token': this.apiToken.value });
-    await this.writeSecret('tunnel', { 'tunnel-token': this.api.connectorToken(TUNNEL_ID) });
+    await this.writeSecret('tunnel', { 'tunnel-token': tunnelToken });
+    this.secrets.add(tunnelSecret);
     const gatewayClassConfig = { create: true, tunnelID: TUNNEL_ID, cloudflareCredentialsSecretRef: { name: 'cloudflare' } };
     const values = { gatewayClassConfig, hostnameOwnershipPolicy: { enabled: true }, proxy: { gracePeriodSeconds: 4 } };
     await release(this.cluster, 'install', values);
@@ -96,6 +106,7 @@ export class World {
     this.#proxyService = /--proxy-endpoints=http:\/\/([^.]+)/.exec(args.join('\n'))?.[1] ?? '';
     await this.startController();
     this.authToken = await this.kubelet.secret(`${await this.kubelet.serviceAccountOf('controller')}-proxy-auth-token`, 'auth-token');
+    this.secrets.add(this.authToken);
     await this.addProxy(20);
     await this.addProxy(21);
   }
@@ -108,7 +119,14 @@ export class World {
   async startController(): Promise<void> {
     const kubeconfig = await this.cluster.serviceAccountKubeconfig(NAMESPACE, await this.kubelet.serviceAccountOf('controller'));
     const args = [`--kubeconfig=${kubeconfig}`, `--cloudflare-api-url=${this.api.url}`];
-    this.#controller = await this.kubelet.run('controller', { args });
+    const program = await this.kubelet.run('controller', { args });
+    this.#controller = program;
+    // A controller that cannot hold its Lease ends by itself, as it should, and the kubelet starts it again.
+    void program.ended.then((how) => (how === 'exit code 1' && !this.#isStopping ? this.startController() : undefined));
+  }
+
+  openChat(host: string): void {
+    this.chats.push(new Chat(this.#entrance, host));
   }
 
   /** Starts a pod and makes it known, before it is ready, as the headless Service does. */
@@ -132,13 +150,12 @@ export class World {
     await apply(this.cluster, endpointSlice(NAMESPACE, this.#proxyService, endpoints, { name: 'config-api', port: 8081 }));
   }
 
-  async writeSecret(name: string, stringData: Readonly<Record<string, string>>): Promise<void> {
+  readonly writeSecret = async (name: string, stringData: Readonly<Record<string, string>>): Promise<void> => {
+    for (const value of Object.values(stringData)) this.secrets.add(value);
     await apply(this.cluster, { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: NAMESPACE }, stringData });
-  }
+  };
 
-  configs(): Promise<readonly ConfigState[]> {
-    return Promise.all(this.proxies.map((pod) => pod.config(this.authToken)));
-  }
+  readonly configs = (): Promise<readonly ConfigState[]> => Promise.all(this.proxies.map((pod) => pod.config(this.authToken)));
 
   /** A merge patch; an absent field stays. */
   readonly patch = async (path: string, body: object): Promise<void> => {
@@ -166,6 +183,12 @@ export class World {
     });
   };
 
+  /** Proxies that the edge may send requests to. */
+  readonly connectors = (): number => {
+    const usable = this.edge.connections(TUNNEL_ID).filter(({ isDraining }) => !isDraining);
+    return new Set(usable.map(({ connectorId }) => connectorId)).size;
+  };
+
   /** Hostnames of the tunnel's document. */
   hostnames(): readonly string[] {
     const { config } = this.api.document(TUNNEL_ID);
@@ -174,6 +197,8 @@ export class World {
   }
 
   async stop(): Promise<void> {
+    this.#isStopping = true;
+    for (const chat of this.chats) chat.stop();
     await this.traffic.stop();
     await Promise.all(this.kubelet.programs.filter(({ hasEnded }) => !hasEnded).map((program) => program.end('SIGKILL')));
     await Promise.all(this.proxies.map((pod) => pod.remove()));
