@@ -2,7 +2,9 @@
 import type { z } from 'zod';
 import {
   backendSchema,
+  certificateSchema,
   entrySchema,
+  localEntrySchema,
   matchSchema,
   routeSchema,
   ruleSchema,
@@ -27,7 +29,14 @@ export type ItemResult =
   /** Nobody can tell what would be lost with it. */
   | { readonly refused: string };
 
-const SCHEMAS = { tunnel: tunnelSchema, entry: entrySchema, backend: backendSchema, route: routeSchema };
+const SCHEMAS = {
+  tunnel: tunnelSchema,
+  certificate: certificateSchema,
+  entry: entrySchema,
+  localEntry: localEntrySchema,
+  backend: backendSchema,
+  route: routeSchema,
+};
 type Kind = keyof typeof SCHEMAS;
 
 /** Kind and id of an item, or null when it does not say what it is. */
@@ -41,7 +50,8 @@ export function identify(value: object): { readonly kind: Kind; readonly id: str
 const MAX_ID = 1024;
 
 /**
- * Without a backend its share of traffic gets 500, without an entry or a tunnel nothing arrives by it: those can be dropped. A route cannot,
+ * Without a backend its share of traffic gets 500, without a certificate its handshakes fail, without an entry or a tunnel nothing
+ * arrives by it: those can be dropped. A route cannot,
  * because its hostnames would go to broader routes: its unreadable rules are closed instead, and if not even its hostnames can be read, the
  * whole configuration is refused.
  */

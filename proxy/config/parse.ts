@@ -110,7 +110,9 @@ class ConfigReader {
   readonly #ids = new Set<string>();
   readonly #items: { readonly [Kind in ConfigItem['kind']]: Extract<ConfigItem, { kind: Kind }>[] } = {
     tunnel: [],
+    certificate: [],
     entry: [],
+    localEntry: [],
     backend: [],
     route: [],
   };
@@ -152,13 +154,18 @@ class ConfigReader {
     }
     const digest = this.#hash.digest('hex');
     if (digest !== header.digest) return { error: { code: 'digest', message: 'the digest of the items is not that of the header' } };
-    const { tunnel: tunnels, entry: entries, backend: backends, route: routes } = this.#items;
-    const samePort = entries.find(({ port }, index) => entries.findIndex((one) => one.port === port) < index);
-    if (samePort !== undefined) return { error: { code: 'duplicate', message: `two entries have port ${samePort.port}` } };
-    const steps = referenceSteps({ tunnels, entries, backends, routes });
+    const config = this.#config();
+    const samePort = repeated([...config.entries, ...config.localEntries].map(({ port }) => port));
+    if (samePort !== null) return { error: { code: 'duplicate', message: `two entries have port ${samePort}` } };
+    const steps = referenceSteps(config);
     let step = steps.next();
     for (; step.done !== true; step = steps.next()) await pause();
     return { header, config: step.value.config, problems: [...this.#problems, ...step.value.problems].slice(0, MAX_PROBLEMS) };
+  }
+
+  #config(): ProxyConfig {
+    const { tunnel, certificate, entry, localEntry, backend, route } = this.#items;
+    return { tunnels: tunnel, certificates: certificate, entries: entry, localEntries: localEntry, backends: backend, routes: route };
   }
 
   /** JSON.parse quotes its input in errors, and the input may hold tokens: what exactly is wrong is not passed on. */
@@ -207,8 +214,16 @@ class ConfigReader {
 
   #keep(item: ConfigItem): void {
     if (item.kind === 'tunnel') this.#items.tunnel.push(item);
+    else if (item.kind === 'certificate') this.#items.certificate.push(item);
     else if (item.kind === 'entry') this.#items.entry.push(item);
+    else if (item.kind === 'localEntry') this.#items.localEntry.push(item);
     else if (item.kind === 'backend') this.#items.backend.push(item);
     else this.#items.route.push(item);
   }
+}
+
+/** The first that occurs a second time. */
+function repeated(values: readonly number[]): number | null {
+  const seen = new Set<number>();
+  return values.find((value) => seen.has(value) || !seen.add(value)) ?? null;
 }

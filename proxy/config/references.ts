@@ -1,20 +1,24 @@
 // References between items: what points nowhere is cut off where it is used, so that everything else can go on.
 import type { ItemProblem } from './item.ts';
-import type { AttachmentConfig, ProxyConfig, RouteConfig, RuleConfig, TunnelConfig } from './schema.ts';
+import type { AttachmentConfig, LocalEntryConfig, ProxyConfig, RouteConfig, RuleConfig, TunnelConfig } from './schema.ts';
 
 /** Routes checked in one step. */
 const ROUTES_PER_STEP = 200;
 
 /**
  * The configuration without dangling references, and what was cut. A share of traffic to an unknown backend gets 500, an attachment to an
- * unknown listener is left out, a tunnel without its entry is not connected. Yields between slices of routes.
+ * unknown listener is left out, a tunnel without its entry is not connected, a listener goes on with the certificates that there are. Yields
+ * between slices of routes.
  */
 export function* referenceSteps(
   config: ProxyConfig,
 ): Generator<void, { readonly config: ProxyConfig; readonly problems: readonly ItemProblem[] }> {
   const problems: ItemProblem[] = [];
   const backends = new Set(config.backends.map(({ id }) => id));
-  const listeners = new Map(config.entries.map(({ id, listeners }) => [id, new Set(listeners.map((listener) => listener.id))]));
+  const listeners = new Map<string, ReadonlySet<string>>();
+  for (const entry of [...config.entries, ...config.localEntries]) listeners.set(entry.id, new Set(entry.listeners.map(({ id }) => id)));
+  const certificates = new Set(config.certificates.map(({ id }) => id));
+  const localEntries = config.localEntries.map((entry) => checkCertificates(entry, certificates, problems));
   yield;
   const tunnels = config.tunnels.filter((tunnel: TunnelConfig) => {
     if (listeners.has(tunnel.entry)) return true;
@@ -30,7 +34,18 @@ export function* referenceSteps(
     routes.push(checkRoute(route, { backends, listeners, problems }));
     if (routes.length % ROUTES_PER_STEP === 0) yield;
   }
-  return { config: { ...config, tunnels, routes }, problems };
+  return { config: { ...config, tunnels, localEntries, routes }, problems };
+}
+
+function checkCertificates(entry: LocalEntryConfig, known: ReadonlySet<string>, problems: ItemProblem[]): LocalEntryConfig {
+  const listeners = entry.listeners.map((listener, index) => {
+    const missing = listener.certificates?.filter((id) => !known.has(id)) ?? [];
+    if (missing.length === 0) return listener;
+    const field = `listeners[${index}].certificates`;
+    problems.push(...missing.map((id) => ({ item: entry.id, field, message: `there is no certificate ${JSON.stringify(id)}` })));
+    return { ...listener, certificates: listener.certificates?.filter((id) => known.has(id)) };
+  });
+  return { ...entry, listeners };
 }
 
 interface Known {

@@ -65,7 +65,7 @@ export const ruleSchema = z.object({
   error: z.object({ status: z.literal(500), reason: z.string() }).optional(),
 });
 
-/** Where a route is attached: hostnames are already intersected with the listener's; empty means every host of the listener. */
+/** Where a route is attached (`entry` is an entry's or a local entry's id): hostnames are already intersected with the listener's; empty means every host of the listener. */
 export const attachmentSchema = z.object({ entry: z.string(), listener: z.string(), hostnames: z.array(z.string().max(253)) });
 
 export const routeSchema = z.object({
@@ -110,6 +110,37 @@ export const entrySchema = z.object({
   listeners: z.array(listenerSchema),
 });
 
+/** A certificate for the proxy's own entry. The key is a secret: nothing of this item is ever logged or told. */
+export const certificateSchema = z.object({
+  kind: z.literal('certificate'),
+  /** `Secret/namespace/name`. */
+  id: z.string(),
+  /** PEM, the leaf first. */
+  cert: z.string().max(262_144),
+  key: z.string().max(65_536),
+});
+
+/** A listener of the proxy's own entry. Over HTTPS a handshake is answered with one of `certificates` (ids), the first that fits the client. */
+export const localListenerSchema = listenerSchema.extend({ certificates: z.array(z.string()).max(64).optional() });
+
+/**
+ * A front door of the proxy itself, for clients that need no tunnel: what a socket accepted on `port` brings is for one Gateway and one port of
+ * it alone. The port in `Host` does not count, nothing falls through to another scheme, and the most specific hostname owns a request.
+ */
+export const localEntrySchema = z.object({
+  kind: z.literal('localEntry'),
+  /** `local/namespace/gateway/listenerPort`. */
+  id: z.string(),
+  /** Where the proxy listens, on every address. */
+  port: z.int().min(1).max(65535),
+  /** The port that visitors dial: the one of the Gateway's listeners. */
+  listenerPort: z.int().min(1).max(65535),
+  protocol: z.enum(['HTTP', 'HTTPS']),
+  listeners: z.array(localListenerSchema),
+  /** Client certificates over HTTPS: demanded and checked, or asked for and taken whatever they are. `ca` is a PEM bundle. */
+  clientValidation: z.object({ mode: z.enum(['AllowValidOnly', 'AllowInsecureFallback']), ca: z.string().max(1_048_576) }).optional(),
+});
+
 /** A tunnel that this plane must connect. Without `token` the proxy's own TUNNEL_TOKEN is used, if it is for this tunnel. */
 export const tunnelSchema = z.object({
   kind: z.literal('tunnel'),
@@ -119,7 +150,14 @@ export const tunnelSchema = z.object({
   token: z.string().optional(),
 });
 
-export const itemSchema = z.discriminatedUnion('kind', [tunnelSchema, entrySchema, backendSchema, routeSchema]);
+export const itemSchema = z.discriminatedUnion('kind', [
+  tunnelSchema,
+  certificateSchema,
+  entrySchema,
+  localEntrySchema,
+  backendSchema,
+  routeSchema,
+]);
 
 /** First line. (epoch, sequence) order configurations; digest is the lower-case hex SHA-256 of all item lines joined by \n. */
 export const headerSchema = z.object({
@@ -141,7 +179,7 @@ export const configStateSchema = z.object({
   rules: z.int(),
   backends: z.int(),
   tunnels: z.int(),
-  /** Rules that this proxy could not compile and answers with 500, as `route id, rule index: reason`; at most 20. */
+  /** What this proxy could not do: ports that cannot be opened, items put aside, rules that answer 500 for it; at most 20. */
   problems: z.array(z.string()).optional(),
   ready: z.boolean(),
   appliedAt: z.string().optional(),
@@ -159,6 +197,9 @@ export type RouteConfig = z.infer<typeof routeSchema>;
 export type BackendConfig = z.infer<typeof backendSchema>;
 export type ListenerConfig = z.infer<typeof listenerSchema>;
 export type EntryConfig = z.infer<typeof entrySchema>;
+export type CertificateConfig = z.infer<typeof certificateSchema>;
+export type LocalListenerConfig = z.infer<typeof localListenerSchema>;
+export type LocalEntryConfig = z.infer<typeof localEntrySchema>;
 export type TunnelConfig = z.infer<typeof tunnelSchema>;
 export type ConfigItem = z.infer<typeof itemSchema>;
 export type ConfigHeader = z.infer<typeof headerSchema>;
@@ -168,6 +209,8 @@ export type ConfigState = z.infer<typeof configStateSchema>;
 export interface ProxyConfig {
   readonly tunnels: readonly TunnelConfig[];
   readonly entries: readonly EntryConfig[];
+  readonly certificates: readonly CertificateConfig[];
+  readonly localEntries: readonly LocalEntryConfig[];
   readonly backends: readonly BackendConfig[];
   readonly routes: readonly RouteConfig[];
 }

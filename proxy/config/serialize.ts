@@ -36,8 +36,9 @@ export function serializeConfig(
 }
 
 /** The items of a configuration in memory. */
-export function configItems({ tunnels, entries, backends, routes }: ProxyConfig): readonly ConfigItem[] {
-  return [...tunnels, ...entries, ...backends, ...routes];
+export function configItems(config: ProxyConfig): readonly ConfigItem[] {
+  const { tunnels, entries, certificates, localEntries, backends, routes } = config;
+  return [...tunnels, ...entries, ...certificates, ...localEntries, ...backends, ...routes];
 }
 
 function byKindAndId(a: ConfigItem, b: ConfigItem): number {

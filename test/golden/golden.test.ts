@@ -68,6 +68,8 @@ for (const file of globSync(join(import.meta.dirname, '*.in.yaml')).sort()) {
     const table = compileTable({
       tunnels: items.filter((item) => item.kind === 'tunnel'),
       entries: items.filter((item) => item.kind === 'entry'),
+      certificates: items.filter((item) => item.kind === 'certificate'),
+      localEntries: items.filter((item) => item.kind === 'localEntry'),
       backends: items.filter((item) => item.kind === 'backend'),
       routes: items.filter((item) => item.kind === 'route'),
     });

@@ -54,6 +54,8 @@ export function tableOf(port: number, drafts: readonly RuleDraft[]): RouteTable 
   });
   const config: ProxyConfig = {
     tunnels: [],
+    certificates: [],
+    localEntries: [],
     entries: [{ kind: 'entry', id: 'main', port, listeners: [{ id: 'https', protocol: 'HTTPS', port: 443 }] }],
     backends,
     routes,

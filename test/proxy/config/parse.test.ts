@@ -44,7 +44,8 @@ test('text beyond ASCII survives chunks that cut it', async () => {
 });
 
 test('an empty configuration is read', async () => {
-  assert.deepEqual((await parsed([])).config, { tunnels: [], entries: [], backends: [], routes: [] });
+  const nothing = { tunnels: [], certificates: [], entries: [], localEntries: [], backends: [], routes: [] };
+  assert.deepEqual((await parsed([])).config, nothing);
 });
 
 const good = lines(configItems(full));

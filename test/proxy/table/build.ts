@@ -64,7 +64,14 @@ export function route(name: string, options: RouteOptions = {}): RouteConfig {
 
 export function config(routes: readonly RouteConfig[], entries: readonly EntryConfig[] = [entry(listener())]): ProxyConfig {
   const backend = { kind: 'backend', id: 'b', name: 'default/app:80', protocol: 'http1', endpoints: ['10.0.0.1:8080'] } as const;
-  return { tunnels: [], entries, backends: [{ ...backend, endpoints: [...backend.endpoints] }], routes };
+  return {
+    tunnels: [],
+    entries,
+    certificates: [],
+    localEntries: [],
+    backends: [{ ...backend, endpoints: [...backend.endpoints] }],
+    routes,
+  };
 }
 
 export function table(routes: readonly RouteConfig[], entries?: readonly EntryConfig[]): RouteTable {

@@ -51,7 +51,7 @@ test('compiling changes nothing of the configuration, and its result is frozen',
 
 test('an entry that nothing is attached to answers nothing', () => {
   assert.equal(match(table([])), null);
-  assert.equal(compileTable({ tunnels: [], entries: [], backends: [], routes: [] }).entries.size, 0);
+  assert.equal(compileTable({ tunnels: [], entries: [], certificates: [], localEntries: [], backends: [], routes: [] }).entries.size, 0);
 });
 
 test('sorting in steps sorts, and keeps equal items in their order', () => {
