@@ -51,15 +51,12 @@ export async function buildTool(what: Recipe, signal: AbortSignal, onProgress: (
   removeAbandoned(root);
   const unfinished = mkdtempSync(path.join(root, `.unfinished-${what.name}-`));
   try {
-    const goPackage = toolEntry(what.name).package;
+    const { package: goPackage, tests } = toolEntry(what.name);
     if (goPackage === null) await copyCrds(what, unfinished, signal);
     else {
-      const output = path.join(unfinished, what.name);
-      await runGo(
-        ['build', '-v', '-mod=readonly', '-trimpath', '-buildvcs=false', '-ldflags', what.ldflags, '-o', output, goPackage],
-        what,
-        { signal, onProgress },
-      );
+      const flags = ['-mod=readonly', '-trimpath', '-buildvcs=false', '-ldflags', what.ldflags, '-o', path.join(unfinished, what.name)];
+      // `go test` has no word for the packages that it compiles: its -v belongs to the tests.
+      await runGo(tests ? ['test', '-c', ...flags, goPackage] : ['build', '-v', ...flags, goPackage], what, { signal, onProgress });
     }
     chmodSync(unfinished, 0o755);
     renameSync(unfinished, path.join(root, what.folder));

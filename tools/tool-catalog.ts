@@ -9,6 +9,8 @@ interface ToolEntry {
   readonly versionOf: string;
   /** The Go package to build; null for the CRDs, which are copied out of the module. */
   readonly package: string | null;
+  /** Build the package's tests into a program instead. */
+  readonly tests?: true;
   /** Values set at link time, `$v` stands for the version. Without them a program built as a module does not know its version. */
   readonly linked: readonly string[];
 }
@@ -50,6 +52,14 @@ const catalog = {
     module: 'gateway-api',
     versionOf: 'sigs.k8s.io/gateway-api/conformance',
     package: 'sigs.k8s.io/gateway-api/conformance/echo-basic',
+    linked: [],
+  },
+  'conformance-suite': {
+    does: 'the official conformance suite, unmodified',
+    module: 'conformance',
+    versionOf: 'sigs.k8s.io/gateway-api/conformance',
+    package: 'sigs.k8s.io/gateway-api/conformance',
+    tests: true,
     linked: [],
   },
   grpcurl: {
