@@ -28,12 +28,6 @@ export const addressNotUsable = (index: number, value: string, usable: string | 
   message: `spec.addresses[${index}].value ${value} is not a name of this Gateway's tunnel: ${usable === null ? 'remove it' : `use ${usable} or remove it`}`,
 });
 
-export const backendClientCertificateUnavailable = (): Cause => ({
-  reason: Reason.InvalidClientCertificateRef,
-  message:
-    'spec.tls.backend.clientCertificateRef is not available in this version: backends are called without a client certificate; remove it',
-});
-
 // Listeners
 
 export const protocolUnsupported = (protocol: string): Cause => ({
@@ -59,12 +53,6 @@ export const selectorMalformed = (field: string, problem: string): Cause => ({
 export const namespacesFromUnknown = (field: string, from: string): Cause => ({
   reason: Reason.Invalid,
   message: `${field} is ${from}: use All, Same, Selector or None`,
-});
-
-export const clientValidationUnavailable = (): Cause => ({
-  reason: Reason.NoValidCACertificate,
-  message:
-    'spec.tls.frontend asks for client certificates, which cannot be verified in this version: the listener stays closed; remove the validation for this port to open it',
 });
 
 export const noRouteKind = (): Cause => ({

@@ -10,6 +10,7 @@ export const ConditionType = {
   ResolvedRefs: 'ResolvedRefs',
   Conflicted: 'Conflicted',
   PartiallyInvalid: 'PartiallyInvalid',
+  InsecureFrontendValidationMode: 'InsecureFrontendValidationMode',
   SupportedVersion: 'SupportedVersion',
   // GatewayClassConfig
   Valid: 'Valid',
@@ -41,6 +42,7 @@ export const Reason = {
   Pending: 'Pending',
   Invalid: 'Invalid',
   InvalidClientCertificateRef: 'InvalidClientCertificateRef',
+  ConfigurationChanged: 'ConfigurationChanged',
   NotAllowed: 'NotAllowed',
   ParentNotAccepted: 'ParentNotAccepted',
   ParentNotProgrammed: 'ParentNotProgrammed',
@@ -51,6 +53,8 @@ export const Reason = {
   ProtocolConflict: 'ProtocolConflict',
   InvalidRouteKinds: 'InvalidRouteKinds',
   InvalidCertificateRef: 'InvalidCertificateRef',
+  InvalidCACertificateRef: 'InvalidCACertificateRef',
+  InvalidCACertificateKind: 'InvalidCACertificateKind',
   NoValidCACertificate: 'NoValidCACertificate',
   UnpinnedHostnameAllowsAllNamespaces: 'UnpinnedHostnameAllowsAllNamespaces',
   // routes

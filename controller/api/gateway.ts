@@ -20,6 +20,18 @@ export interface SecretObjectReference {
   readonly namespace?: string;
 }
 
+export interface CaCertificateReference {
+  readonly group: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace?: string;
+}
+
+export interface FrontendValidation {
+  readonly caCertificateRefs?: readonly CaCertificateReference[];
+  readonly mode?: string;
+}
+
 export interface AllowedRoutes {
   readonly namespaces?: { readonly from?: string; readonly selector?: LabelSelector };
   readonly kinds?: readonly { readonly group?: string; readonly kind: string }[];
@@ -57,13 +69,12 @@ export interface Gateway extends KubeObject {
       readonly parametersRef?: { readonly group: string; readonly kind: string; readonly name: string };
     };
     readonly allowedListeners?: { readonly namespaces?: { readonly from?: string; readonly selector?: LabelSelector } };
-    /** Of client certificates we read only whether they are asked for. */
     readonly tls?: {
       readonly frontend?: {
-        readonly default?: { readonly validation?: unknown };
-        readonly perPort?: readonly { readonly port: number; readonly tls?: { readonly validation?: unknown } }[];
+        readonly default?: { readonly validation?: FrontendValidation };
+        readonly perPort?: readonly { readonly port: number; readonly tls?: { readonly validation?: FrontendValidation } }[];
       };
-      readonly backend?: { readonly clientCertificateRef?: unknown };
+      readonly backend?: { readonly clientCertificateRef?: SecretObjectReference };
     };
   };
   readonly status?: {

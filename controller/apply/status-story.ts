@@ -8,6 +8,7 @@ import { formatRef, keyOf } from '#controller/api/ref.ts';
 /** Conditions that are bad news when they are True, and none when they are False. */
 const WARNINGS: ReadonlySet<string> = new Set([
   ConditionType.Conflicted,
+  ConditionType.InsecureFrontendValidationMode,
   ConditionType.PartiallyInvalid,
   ConditionType.PermissiveHostname,
   ConditionType.RouteShadowed,

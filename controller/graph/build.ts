@@ -102,15 +102,18 @@ function createGateways(): (
       listenerSets: Objects<'ListenerSet'>,
       namespaces: ReadonlyMap<Key, Namespace>,
       secrets: Objects<'Secret'>,
+      configMaps: Objects<'ConfigMap'>,
     ) => ({
       gateways,
       listenerSets,
       namespaces,
       secrets,
+      configMaps,
     }),
   );
   const build = lastCall(buildGateways);
-  return (objects, ...rest) => build(objectsOf(objects.Gateway, objects.ListenerSet, objects.Namespace, objects.Secret), ...rest);
+  return (objects, ...rest) =>
+    build(objectsOf(objects.Gateway, objects.ListenerSet, objects.Namespace, objects.Secret, objects.ConfigMap), ...rest);
 }
 
 interface AttachedRoute {

@@ -20,7 +20,8 @@ export interface CertificateOwner {
   readonly namespace: string;
 }
 
-function malformation(secret: Secret): string | null {
+/** What keeps a Secret from being used as certificate and key; continues a sentence about it. */
+export function malformation(secret: Secret): string | null {
   if (secret.type !== 'kubernetes.io/tls') return `is of type ${secret.type ?? 'Opaque'}`;
   for (const [key, form] of [
     ['tls.crt', CERTIFICATE],

@@ -1,11 +1,13 @@
 // Gateways of our classes: parameters, addresses, listeners and the ListenerSets that belong to them.
 import * as cause from '../api/cause-listener.ts';
 import { Reason, type Cause } from '../api/condition.ts';
-import type { Namespace, Secret } from '../api/core.ts';
+import type { ConfigMap, Namespace, Secret } from '../api/core.ts';
 import { GATEWAY_GROUP, type Gateway, type ListenerSet } from '../api/gateway.ts';
 import { OWN_GROUP } from '../api/own.ts';
 import { keyOf, type Key } from '../api/ref.ts';
+import { checkClientCertificate } from './client-certificate.ts';
 import { Claims } from './conflict.ts';
+import { resolveFrontend } from './frontend-tls.ts';
 import type { Grants } from './grant.ts';
 import { buildListener, type ListenerContext } from './listener.ts';
 import { admits, namespaceRule } from './namespaces.ts';
@@ -18,6 +20,7 @@ export interface GatewayObjects {
   readonly listenerSets: ReadonlyMap<Key, ListenerSet>;
   readonly namespaces: ReadonlyMap<Key, Namespace>;
   readonly secrets: ReadonlyMap<Key, Secret>;
+  readonly configMaps: ReadonlyMap<Key, ConfigMap>;
 }
 
 /** The Gateway that a ListenerSet belongs to, or null when it names something else. */
@@ -55,7 +58,7 @@ export function buildGateways(
       secrets: objects.secrets,
       ownership,
       certificates: node.config?.certificates ?? 'Require',
-      validatesClients: clientValidation(gateway),
+      frontendOf: resolveFrontend(gateway, { ...objects, grants, seesHandshakes: false }),
     };
     const key = keyOf(gateway.metadata.namespace, gateway.metadata.name);
     return [buildGateway(gateway, node, sets.get(key) ?? [], { context, namespaces: objects.namespaces })];
@@ -88,7 +91,7 @@ function buildGateway(object: Gateway, node: ClassNode, sets: readonly ListenerS
     tunnelId: unservable === null ? (identity?.tunnelId ?? null) : null,
     addresses: addresses.granted,
     addressProblem: addresses.unusable,
-    references: object.spec.tls?.backend?.clientCertificateRef === undefined ? null : cause.backendClientCertificateUnavailable(),
+    references: checkClientCertificate(object, around.context.grants, around.context.secrets),
     listeners,
     sets: sets.map((set) => buildListenerSet(set, object, claims, around)),
   };
@@ -143,13 +146,4 @@ function grantAddresses(gateway: Gateway, host: string | null): Addresses {
     else unusable ??= cause.addressNotUsable(index, value, host);
   }
   return { granted: [...granted], unsupported, unusable };
-}
-
-/** Settings for a port replace the default ones as a whole (GEP-3567). */
-function clientValidation(gateway: Gateway): (port: number) => boolean {
-  const frontend = gateway.spec.tls?.frontend;
-  return (port) => {
-    const own = frontend?.perPort?.find((entry) => entry.port === port);
-    return (own === undefined ? frontend?.default?.validation : own.tls?.validation) !== undefined;
-  };
 }

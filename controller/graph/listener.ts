@@ -5,6 +5,7 @@ import type { Secret } from '../api/core.ts';
 import { GATEWAY_GROUP, type Listener } from '../api/gateway.ts';
 import type { Key } from '../api/ref.ts';
 import { checkCertificates, type CertificateOwner } from './certificate.ts';
+import type { FrontendTls } from './frontend-tls.ts';
 import type { Grants } from './grant.ts';
 import { canBeVisited, normalise } from './hostname.ts';
 import { namespaceRule } from './namespaces.ts';
@@ -17,8 +18,8 @@ export interface ListenerContext {
   readonly ownership: Ownership;
   /** What unresolved certificates mean. */
   readonly certificates: 'Require' | 'Ignore';
-  /** Ports on which the Gateway asks HTTPS visitors for certificates. */
-  readonly validatesClients: (port: number) => boolean;
+  /** What the Gateway asks of HTTPS visitors of a port. */
+  readonly frontendOf: (port: number) => FrontendTls | null;
 }
 
 export interface ListenerOwner extends CertificateOwner {
@@ -47,17 +48,24 @@ function routeKinds(listener: Listener): { readonly supported: readonly RouteKin
 }
 
 /** A missing permission says most, a broken certificate more than a kind too many. */
-const SEVERITY: readonly string[] = [Reason.RefNotPermitted, Reason.InvalidCertificateRef, Reason.InvalidRouteKinds];
+const SEVERITY: readonly string[] = [
+  Reason.RefNotPermitted,
+  Reason.InvalidCACertificateRef,
+  Reason.InvalidCACertificateKind,
+  Reason.InvalidCertificateRef,
+  Reason.InvalidRouteKinds,
+];
 const bySeverity = (a: Cause, b: Cause): number => SEVERITY.indexOf(a.reason) - SEVERITY.indexOf(b.reason);
 
 export function buildListener(spec: Listener, owner: ListenerOwner, context: ListenerContext): ListenerNode {
   const hostname = normalise(spec.hostname);
   const kinds = routeKinds(spec);
+  const frontend = spec.protocol === 'HTTPS' ? context.frontendOf(spec.port) : null;
   const admitted = namespaceRule(spec.allowedRoutes?.namespaces, 'Same', 'allowedRoutes.namespaces');
   const refused =
     checkProtocol(spec) ??
     (spec.port ? null : cause.portMissing()) ??
-    (spec.protocol === 'HTTPS' && context.validatesClients(spec.port) ? cause.clientValidationUnavailable() : null) ??
+    frontend?.refused ??
     admitted.problem ??
     context.ownership.refuseListener(owner.namespace, hostname) ??
     (hostname === '' || canBeVisited(hostname) ? null : cause.hostnameUnservable(hostname));
@@ -66,7 +74,7 @@ export function buildListener(spec: Listener, owner: ListenerOwner, context: Lis
   // Even where the edge brings its own certificate, nobody may refer to a Secret that is not theirs.
   const ignorable = context.certificates === 'Ignore' && broken.every(({ reason }) => reason !== Reason.RefNotPermitted);
   const references = combine(
-    [...broken.map((entry) => (ignorable ? cause.edgeServesCertificate(entry) : entry)), kinds.problem]
+    [...broken.map((entry) => (ignorable ? cause.edgeServesCertificate(entry) : entry)), ...(frontend?.broken ?? []), kinds.problem]
       .filter((entry) => entry !== null)
       .sort(bySeverity),
   );
@@ -78,11 +86,15 @@ export function buildListener(spec: Listener, owner: ListenerOwner, context: Lis
     hostname,
     supportedKinds: kinds.supported,
     namespaces: admitted.rule,
+    clientValidation: frontend?.validation ?? null,
     conflict: null,
     refused,
     references,
     unusable:
-      refused ?? (ignorable ? null : combine([...broken].sort(bySeverity))) ?? (kinds.supported.length === 0 ? cause.noRouteKind() : null),
+      refused ??
+      frontend?.broken.find(({ reason }) => reason === Reason.RefNotPermitted) ??
+      (ignorable ? null : combine([...broken].sort(bySeverity))) ??
+      (kinds.supported.length === 0 ? cause.noRouteKind() : null),
     permissive: refused === null && hostname === '' && spec.allowedRoutes?.namespaces?.from === 'All',
   };
 }

@@ -1,19 +1,21 @@
-// Which Secrets a snapshot must hold before the graph can be built from it. Works without them.
+// Which Secrets and ConfigMaps a snapshot must hold before the graph can be built from it. Works without them.
 import type { ListenerSet } from '../api/gateway.ts';
 import type { WantedObjects } from '../api/plan.ts';
 import type { Key } from '../api/ref.ts';
-import { keyOf } from '../api/ref.ts';
 import type { Settings } from '../api/settings.ts';
 import type { Snapshot } from '../api/snapshot.ts';
 import { certificateSecrets, type CertificateOwner } from './certificate.ts';
+import { clientCertificateSecret } from './client-certificate.ts';
 import { configsOfOurs } from './class.ts';
 import { credentialsKey } from './config.ts';
+import { frontendReferents } from './frontend-tls.ts';
 import { parentGateway } from './gateway.ts';
 import { indexGrants } from './grant.ts';
 
-/** API tokens of configurations, the connector token, and certificates of listeners: of other namespaces only where a grant permits it. */
+/** API tokens of configurations, the connector token, and certificates of Gateways and listeners: of other namespaces only where a grant permits it. */
 export function wantedObjects({ objects }: Snapshot, settings: Settings): WantedObjects {
   const secrets = new Set<Key>();
+  const configMaps = new Set<Key>();
   if (settings.tokenSecret !== null) secrets.add(settings.tokenSecret);
   const { checked } = configsOfOurs(objects.GatewayClass, objects.GatewayClassConfig, settings.controllerName);
   for (const config of checked) secrets.add(credentialsKey(config, settings));
@@ -24,10 +26,14 @@ export function wantedObjects({ objects }: Snapshot, settings: Settings): Wanted
     if (spec.controllerName === settings.controllerName) classes.add(metadata.name);
   const isOurs = (key: Key | null): boolean => classes.has(objects.Gateway.get(key ?? '')?.spec.gatewayClassName ?? '');
 
+  const gateways = [...objects.Gateway.values()].filter(({ spec }) => classes.has(spec.gatewayClassName));
+  for (const gateway of gateways) {
+    const clientCertificate = clientCertificateSecret(gateway, grants);
+    if (clientCertificate !== null) secrets.add(clientCertificate);
+    for (const { kind, key } of frontendReferents(gateway, grants)) (kind === 'Secret' ? secrets : configMaps).add(key);
+  }
   const owners: readonly (readonly [CertificateOwner, ListenerSet['spec']['listeners']])[] = [
-    ...[...objects.Gateway.values()]
-      .filter(({ metadata }) => isOurs(keyOf(metadata.namespace, metadata.name)))
-      .map(({ metadata, spec }) => [{ kind: 'Gateway', namespace: metadata.namespace ?? '' }, spec.listeners ?? []] as const),
+    ...gateways.map(({ metadata, spec }) => [{ kind: 'Gateway', namespace: metadata.namespace ?? '' }, spec.listeners ?? []] as const),
     ...[...objects.ListenerSet.values()]
       .filter((set) => isOurs(parentGateway(set)))
       .map(({ metadata, spec }) => [{ kind: 'ListenerSet', namespace: metadata.namespace ?? '' }, spec.listeners] as const),
@@ -35,5 +41,5 @@ export function wantedObjects({ objects }: Snapshot, settings: Settings): Wanted
   for (const [owner, listeners] of owners) {
     for (const listener of listeners) for (const key of certificateSecrets(listener, owner, grants)) secrets.add(key);
   }
-  return { secrets, configMaps: new Set() };
+  return { secrets, configMaps };
 }

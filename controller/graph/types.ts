@@ -61,6 +61,13 @@ export interface RouteKind {
   readonly kind: string;
 }
 
+/** How the certificates of visitors are verified. */
+export interface ClientValidation {
+  readonly mode: 'AllowValidOnly' | 'AllowInsecureFallback';
+  /** Trusted CA certificates as PEM. */
+  readonly ca: string;
+}
+
 export interface ListenerNode {
   /** `Gateway/namespace/name/listener` or `ListenerSet/namespace/name/listener`. */
   readonly id: string;
@@ -71,6 +78,8 @@ export interface ListenerNode {
   readonly hostname: string;
   readonly supportedKinds: readonly RouteKind[];
   readonly namespaces: NamespaceRule;
+  /** Of an HTTPS listener; null when visitors are not asked for a certificate. The same for all HTTPS listeners of a port. */
+  readonly clientValidation: ClientValidation | null;
   /** A more important listener holds the same place. Reason HostnameConflict or ProtocolConflict. */
   readonly conflict: Cause | null;
   /** Why it is not accepted, conflicts apart. */

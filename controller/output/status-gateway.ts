@@ -1,8 +1,10 @@
 // Status of a Gateway, its listeners and its ListenerSets.
 import { permissiveHostname } from '../api/cause-listener.ts';
+import { insecureValidation } from '../api/cause-tls.ts';
 import { ConditionType, isFalse, isTrue, joinMessages, Reason, type Finding } from '../api/condition.ts';
 import type { Gateway, ListenerStatus } from '../api/gateway.ts';
 import type { Facts, StatusUpdate } from '../api/plan.ts';
+import { isInsecure } from '../graph/frontend-tls.ts';
 import type { GatewayNode, ListenerNode, ListenerSetNode, RouteNode } from '../graph/types.ts';
 import { gatewayProgrammed } from './programmed.ts';
 import { listenersOf } from './proxy-config.ts';
@@ -42,12 +44,15 @@ export function renderGatewayStatuses(
     node.references === null
       ? isTrue(ConditionType.ResolvedRefs, Reason.ResolvedRefs, 'references of the Gateway itself are resolved')
       : isFalse(ConditionType.ResolvedRefs, node.references),
+    ...(isInsecure(node.object)
+      ? [isTrue(ConditionType.InsecureFrontendValidationMode, Reason.ConfigurationChanged, insecureValidation())]
+      : []),
   ];
   const sets = node.sets.map((set) => renderSet(set, node, programmed, counts));
   const own = updateOf('Gateway', node.object, {
     form: 'gateway',
     conditions: conditionsOf(node.object, findings),
-    ownTypes: [ConditionType.Accepted, ConditionType.Programmed, ConditionType.ResolvedRefs],
+    ownTypes: [ConditionType.Accepted, ConditionType.Programmed, ConditionType.ResolvedRefs, ConditionType.InsecureFrontendValidationMode],
     addresses: node.addresses.map((value) => ({ type: 'Hostname', value })),
     listeners: node.listeners.map((listener) => renderListener(listener, node.object, programmed, counts)),
     attachedListenerSets: sets.filter(({ attached }) => attached).length,

@@ -19,9 +19,11 @@ const listener = {
   'allowedRoutes?': { 'namespaces?': fromNamespaces, 'kinds?': [{ kind: 'string', 'group?': 'string' }] },
 } as const;
 
+const caReference = { ...reference, group: 'string', kind: 'string' } as const;
+const frontendTls = { 'validation?': { 'caCertificateRefs?': [caReference], 'mode?': 'string' } } as const;
 const gatewayTls = {
   'backend?': { 'clientCertificateRef?': reference },
-  'frontend?': { 'default?': { 'validation?': 'object' }, 'perPort?': [{ port: 'number', 'tls?': { 'validation?': 'object' } }] },
+  'frontend?': { 'default?': frontendTls, 'perPort?': [{ port: 'number', 'tls?': frontendTls }] },
 } as const;
 
 const header = { name: 'string', value: 'string' } as const;

@@ -1,0 +1,51 @@
+// What can be wrong with TLS beyond a listener's own certificate: client certificates of both sides, and policies for backends.
+import { Reason, type Cause } from './condition.ts';
+
+// CA certificates, of Gateways and of policies
+
+export const caKindUnknown = (
+  reason: typeof Reason.InvalidCACertificateKind | typeof Reason.InvalidKind,
+  field: string,
+  group: string,
+  kind: string,
+): Cause => ({
+  reason,
+  message: `${field} names ${kind} of group "${group}": CA certificates are read from a ConfigMap or Secret of the core group`,
+});
+
+export const caUnusable = (field: string, object: string, problem: string): Cause => ({
+  reason: Reason.InvalidCACertificateRef,
+  message: `${object} (${field}) ${problem}: put CA certificates in PEM form under its key ca.crt`,
+});
+
+export const gatewayRefNotPermitted = (field: string, object: string, namespace: string): Cause => ({
+  reason: Reason.RefNotPermitted,
+  message: `${field} names ${object} in another namespace: a ReferenceGrant there must allow Gateway of namespace ${namespace} to refer to it`,
+});
+
+// Certificates of visitors
+
+export const noFrontendCa = (field: string, problem: Cause | null): Cause => ({
+  reason: Reason.NoValidCACertificate,
+  message: `no certificate of a visitor can be verified, so the listener stays closed: ${problem?.message ?? `${field}.caCertificateRefs is empty: name a ConfigMap`}`,
+});
+
+export const clientValidationImpossible = (field: string): Cause => ({
+  reason: Reason.NoValidCACertificate,
+  message: `${field} asks for certificates of visitors, which end at the edge of a tunnel and cannot be verified behind it: the listener stays closed; remove the validation for this port, or set its mode to AllowInsecureFallback`,
+});
+
+export const insecureValidation = (): string =>
+  'spec.tls.frontend has mode AllowInsecureFallback: visitors without a valid certificate are let in; use AllowValidOnly to keep them out';
+
+// The Gateway's certificate for backends
+
+export const clientCertificateKind = (group: string, kind: string): Cause => ({
+  reason: Reason.InvalidClientCertificateRef,
+  message: `spec.tls.backend.clientCertificateRef names ${kind} of group "${group}": only Secrets of the core group hold certificates here`,
+});
+
+export const clientCertificateUnusable = (secret: string, problem: string): Cause => ({
+  reason: Reason.InvalidClientCertificateRef,
+  message: `Secret ${secret} (spec.tls.backend.clientCertificateRef) ${problem}: it must be of type kubernetes.io/tls with PEM under tls.crt and tls.key`,
+});
