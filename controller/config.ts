@@ -65,11 +65,15 @@ const flags = z.object({
   'proxy-auth-secret-generate': flag,
   'proxy-token-secret': secretRef,
   'proxy-deployment-label': z.string().default(''),
+  'local-entry': flag,
   'tunnel-protocol': z.enum(['auto', 'http2', 'quic']).default('auto'),
   'proxy-image': z.string().default(''),
   'hostname-ownership-enforce': flag,
   'hostname-ownership-label-key': key('cf.k8s.lex.la/hostname-suffix'),
   'hostname-ownership-namespace-selector': z.string().default(''),
+  // Ours.
+  'hostname-ownership-unlabelled': z.enum(['Deny', 'Ignore']).default('Deny'),
+  'hostname-ownership-empty-hostnames': z.enum(['Reject', 'Scope']).default('Reject'),
   'monitoring-namespace-selector': z.string().default(''),
   'render-network-policy': z.string().default('true'),
   'tracing-enabled': flag,
@@ -152,6 +156,7 @@ export function readConfig(
 function options(names: readonly string[]): Record<string, { type: 'string' | 'boolean' }> {
   const booleans = new Set([
     'leader-elect',
+    'local-entry',
     'proxy-auth-secret-generate',
     'hostname-ownership-enforce',
     'tracing-enabled',
@@ -179,10 +184,14 @@ function assemble(
         enforce: data['hostname-ownership-enforce'],
         labelKey: data['hostname-ownership-label-key'],
         namespaceSelector: data['hostname-ownership-namespace-selector'],
+        unlabelled: data['hostname-ownership-unlabelled'],
+        emptyHostnames: data['hostname-ownership-empty-hostnames'],
       },
       tokenSecret: data['proxy-token-secret'] || null,
       tunnelProtocol: data['tunnel-protocol'],
       allowLoopbackEndpoints: data['watch-dir'] !== '',
+      // There are no Services but those of files.
+      localEntry: data['local-entry'] && data['watch-dir'] === '',
     }),
     logLevel: data['log-level'],
     logFormat: data['log-format'],

@@ -7,6 +7,10 @@ export interface OwnershipSettings {
   readonly labelKey: string;
   /** Which namespaces are policed, kubectl selector syntax; empty means all. */
   readonly namespaceSelector: string;
+  /** Policed namespaces without the label: they may publish nothing, or they are not policed. An empty label is a label. */
+  readonly unlabelled: 'Deny' | 'Ignore';
+  /** Routes of policed namespaces without hostnames: refused, or they serve what lies within the domain. */
+  readonly emptyHostnames: 'Reject' | 'Scope';
 }
 
 export interface Settings {

@@ -77,7 +77,7 @@ function findParent(ref: ParentReference, namespace: string, topology: Topology)
 /** Parents of ours in the order of the route; empty when the route is none of our business. */
 export function bindRoute(route: Route, topology: Topology): readonly ParentBinding[] {
   const namespace = route.metadata.namespace ?? '';
-  const hostnames = [...new Set((route.spec.hostnames ?? []).map(normalise))];
+  const hostnames = topology.ownership.hostnamesOf(namespace, [...new Set((route.spec.hostnames ?? []).map(normalise))]);
   const bindings: ParentBinding[] = [];
   for (const declared of route.spec.parentRefs ?? []) {
     const parent = findParent(declared, namespace, topology);

@@ -13,20 +13,31 @@ export interface Ownership {
   domainOf(namespace: string): string | null;
   /** Why a route must not have these hostnames. A route without hostnames would inherit whatever its listener serves, so it is refused as well. */
   refuseRoute(namespace: string, hostnames: readonly string[]): Cause | null;
+  /** Hostnames that a route stands for: its own, or, where routes without any are let in, what its namespace owns. */
+  hostnamesOf(namespace: string, declared: readonly string[]): readonly string[];
   /** Why a listener must not have this hostname. Without one it claims nothing by itself: its routes are judged one by one. */
   refuseListener(namespace: string, hostname: string): Cause | null;
 }
 
-const unpoliced: Ownership = { enforced: false, domainOf: () => null, refuseRoute: () => null, refuseListener: () => null };
+const unpoliced: Ownership = {
+  enforced: false,
+  domainOf: () => null,
+  refuseRoute: () => null,
+  hostnamesOf: (_, declared) => declared,
+  refuseListener: () => null,
+};
 
 export function buildOwnership(settings: OwnershipSettings, namespaces: ReadonlyMap<Key, Namespace>): Ownership {
   if (!settings.enforce) return unpoliced;
   const selector = parseSelector(settings.namespaceSelector);
-  const { labelKey } = settings;
+  const { labelKey, unlabelled, emptyHostnames } = settings;
 
   // Fail closed: a selector that cannot be read polices everything, a namespace that cannot be read owns nothing.
-  const isPoliced = (labels: Labels | undefined): boolean =>
-    labels === undefined || 'problem' in selector || selects(selector.requirements, labels);
+  const isPoliced = (labels: Labels | undefined): boolean => {
+    if (labels === undefined) return true;
+    if (unlabelled === 'Ignore' && labels[labelKey] === undefined) return false;
+    return 'problem' in selector || selects(selector.requirements, labels);
+  };
 
   const domains = new Map<string, string | null>();
   const domainOf = (name: string): string | null => {
@@ -53,6 +64,10 @@ export function buildOwnership(settings: OwnershipSettings, namespaces: Readonly
     enforced: true,
     domainOf,
     refuseRoute: refuse,
+    hostnamesOf: (namespace, declared) => {
+      const domain = domainOf(namespace);
+      return declared.length > 0 || emptyHostnames !== 'Scope' || !domain ? declared : [domain, `*.${domain}`];
+    },
     refuseListener: (namespace, hostname) => (hostname === '' ? null : refuse(namespace, [hostname])),
   };
 }

@@ -51,7 +51,9 @@ interface Measured {
 
 function measure(routes: number): Measured {
   const build = createGraphBuilder();
-  const configuration = settings({ ownership: { enforce: false, labelKey: 'domain', namespaceSelector: '' } });
+  const configuration = settings({
+    ownership: { enforce: false, labelKey: 'domain', namespaceSelector: '', unlabelled: 'Deny', emptyHostnames: 'Reject' },
+  });
   let ports: Ports = new Map();
   const reconcile = (snapshot: Snapshot): Plan => {
     const graph = build(snapshot, configuration);

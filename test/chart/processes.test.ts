@@ -72,6 +72,8 @@ suite('arguments of the controller', { skip: helmUnavailable() ?? false }, () =>
       enforce: true,
       labelKey: 'namespace.cozystack.io/host',
       namespaceSelector: 'cozystack.io/system notin (true)',
+      unlabelled: 'Ignore',
+      emptyHostnames: 'Scope',
     });
     const ports = { service: { metricsPort: 9000, healthPort: 9001 }, proxy: { configAPIPort: 9002, proxyPort: 9003 } };
     const moved = await controllerWith({ ...ports, controller: { controllerName: 'example.com/mine' } });

@@ -53,6 +53,9 @@ export const everything: Values = {
     enabled: true,
     labelKey: 'namespace.cozystack.io/host',
     namespaceSelector: { matchExpressions: [{ key: 'cozystack.io/system', operator: 'NotIn', values: ['true'] }] },
+    unlabelled: 'Ignore',
+    emptyHostnames: 'Scope',
+    listenerAdmissionPolicy: true,
   },
   proxy: {
     replicas: 3,

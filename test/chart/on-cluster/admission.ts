@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Cluster } from '#test/cluster/control-plane.ts';
 import { until } from '#test/cluster/until.ts';
-import { ownershipVectors } from '#test/controller/graph/ownership-vectors.ts';
+import { ownershipOptions, ownershipVectors, verdict } from '#test/controller/graph/ownership-vectors.ts';
 import type { Values } from '../helm.ts';
 import { apply, namespace, release, uninstall } from './release.ts';
 
@@ -15,22 +15,35 @@ const policy = (hostnameOwnershipPolicy: Values): Values => ({
   hostnameOwnershipPolicy: { enabled: true, labelKey: LABEL, ...hostnameOwnershipPolicy },
 });
 
-const plural = { HTTPRoute: 'httproutes', GRPCRoute: 'grpcroutes' } as const;
+const plural = { HTTPRoute: 'httproutes', GRPCRoute: 'grpcroutes', Gateway: 'gateways', ListenerSet: 'listenersets' } as const;
 type Kind = keyof typeof plural;
 
 const collection = (kind: Kind, namespace: string): string => `/apis/gateway.networking.k8s.io/v1/namespaces/${namespace}/${plural[kind]}`;
 
-const route = (kind: Kind, spec: object, metadata: object = {}): object => ({
+const object = (kind: Kind, spec: object, metadata: object = {}): object => ({
   apiVersion: 'gateway.networking.k8s.io/v1',
   kind,
   metadata: { name: 'route', ...metadata },
-  spec: { parentRefs: [{ name: 'gateway' }], ...spec },
+  spec: { ...(kind === 'HTTPRoute' || kind === 'GRPCRoute' ? { parentRefs: [{ name: 'gateway' }] } : {}), ...spec },
 });
 
+/** What the schemas demand besides the hostnames: one listener for each of them, one without when there is none. */
+const specOf = (kind: Kind, hostnames: readonly string[] | undefined): object => {
+  if (kind === 'HTTPRoute' || kind === 'GRPCRoute') return hostnames === undefined ? {} : { hostnames };
+  const names = hostnames === undefined || hostnames.length === 0 ? [undefined] : hostnames;
+  const listeners = names.map((hostname, index) => ({
+    name: `l${index}`,
+    protocol: 'HTTP',
+    port: 80,
+    ...(hostname === undefined ? {} : { hostname }),
+  }));
+  return kind === 'Gateway' ? { gatewayClassName: 'any', listeners } : { parentRef: { name: 'gateway' }, listeners };
+};
+
 export function admissionTests(running: () => Cluster): void {
-  /** What the API server says to a new route that it does not keep; null when it is taken. */
+  /** What the API server says to a new object that it does not keep; null when it is taken. */
   const dryRun = async (kind: Kind, namespace: string, spec: object): Promise<string | null> => {
-    const { status, body } = await running().request('POST', `${collection(kind, namespace)}?dryRun=All`, { body: route(kind, spec) });
+    const { status, body } = await running().request('POST', `${collection(kind, namespace)}?dryRun=All`, { body: object(kind, spec) });
     const { message } = body as { readonly message?: string };
     assert.ok(status === 201 || status === 403 || status === 422, `HTTP ${status}: ${message}`);
     return status === 201 ? null : (message ?? '');
@@ -50,25 +63,30 @@ export function admissionTests(running: () => Cluster): void {
   };
 
   suite('hostname ownership at admission', () => {
-    test('says what the controller says, for HTTPRoutes and GRPCRoutes', async (t) => {
-      t.after(() => uninstall(running()));
-      const labels = [...new Set(ownershipVectors.map(({ label }) => label))];
-      const namespaceOf = (label: string | undefined): string => `vectors-${labels.indexOf(label)}`;
-      await apply(running(), ...labels.map((label) => namespace(namespaceOf(label), label === undefined ? {} : { [LABEL]: label })));
-      await release(running(), 'install', policy({}));
-      await inForce('GRPCRoute', namespaceOf(undefined), {});
-      for (const kind of ['HTTPRoute', 'GRPCRoute'] as const) {
-        for (const { title, label, hostnames, allowed } of ownershipVectors) {
-          const message = await dryRun(kind, namespaceOf(label), hostnames === undefined ? {} : { hostnames });
-          const isLowerCase = (hostnames ?? []).every((hostname) => hostname === hostname.toLowerCase());
-          // The schema of routes takes no other names, so that the policy never sees them.
-          if (!isLowerCase) assert.match(message ?? '', /spec\.hostnames\[0\].*should match/, title);
-          else if (allowed) assert.equal(message, null, `${kind}, ${title}`);
-          else assert.match(message ?? 'was taken', /hostname-ownership' denied request: /, `${kind}, ${title}`);
+    for (const options of ownershipOptions) {
+      test(`says what the controller says of every vector, unlabelled: ${options.unlabelled}`, async (t) => {
+        t.after(() => uninstall(running()));
+        const labels = [...new Set(ownershipVectors.map(({ label }) => label))];
+        const namespaceOf = (label: string | undefined): string => `vectors-${labels.indexOf(label)}`;
+        await apply(running(), ...labels.map((label) => namespace(namespaceOf(label), label === undefined ? {} : { [LABEL]: label })));
+        await release(running(), 'install', policy({ listenerAdmissionPolicy: true, ...options }));
+        const foreign = ['x.test'];
+        for (const kind of ['GRPCRoute', 'ListenerSet'] as const) await inForce(kind, namespaceOf(DOMAIN), specOf(kind, foreign));
+        for (const kind of ['HTTPRoute', 'GRPCRoute', 'Gateway', 'ListenerSet'] as const) {
+          for (const vector of ownershipVectors) {
+            const { title, label, hostnames } = vector;
+            const message = await dryRun(kind, namespaceOf(label), specOf(kind, hostnames));
+            const isLowerCase = (hostnames ?? []).every((hostname) => hostname === hostname.toLowerCase());
+            const allowed = verdict(vector, kind === 'HTTPRoute' || kind === 'GRPCRoute' ? 'routes' : 'listeners', options);
+            // The schemas take no other names, so that the policy never sees them.
+            if (!isLowerCase) assert.match(message ?? '', /hostname.*should match/, title);
+            else if (allowed) assert.equal(message, null, `${kind}, ${title}`);
+            else assert.match(message ?? 'was taken', /-ownership' denied request: /, `${kind}, ${title}`);
+          }
         }
-      }
-      await withdrawn('HTTPRoute', namespaceOf(undefined), {});
-    });
+        for (const kind of ['HTTPRoute', 'Gateway'] as const) await withdrawn(kind, namespaceOf(DOMAIN), specOf(kind, foreign));
+      });
+    }
 
     test('names what is wrong, and with which domain', async (t) => {
       t.after(() => uninstall(running()));
@@ -93,7 +111,7 @@ export function admissionTests(running: () => Cluster): void {
       const cluster = running();
       t.after(() => uninstall(cluster));
       await apply(cluster, namespace('tenant', { tenant: 'yes', [LABEL]: DOMAIN }), namespace('platform', { tenant: 'no' }));
-      const older = route('HTTPRoute', { hostnames: ['example.org'] }, { namespace: 'tenant', finalizers: ['example.com/wait'] });
+      const older = object('HTTPRoute', { hostnames: ['example.org'] }, { namespace: 'tenant', finalizers: ['example.com/wait'] });
       await apply(cluster, older);
       await release(
         cluster,
@@ -113,6 +131,20 @@ export function admissionTests(running: () => Cluster): void {
       assert.equal(await patch({ metadata: { finalizers: null } }), 200);
       assert.equal((await cluster.request('GET', path)).status, 404);
       await withdrawn('HTTPRoute', 'tenant', { hostnames: ['example.org'] });
+    });
+
+    test('leaves listeners to the controller unless told otherwise', async (t) => {
+      t.after(() => uninstall(running()));
+      await apply(running(), namespace('team-a', { [LABEL]: DOMAIN }));
+      await release(running(), 'install', policy({}));
+      await inForce('HTTPRoute', 'team-a', {});
+      assert.equal(await dryRun('Gateway', 'team-a', specOf('Gateway', ['x.test'])), null);
+      await withdrawn('HTTPRoute', 'team-a', {});
+      await release(running(), 'install', policy({ listenerAdmissionPolicy: true }));
+      await inForce('Gateway', 'team-a', specOf('Gateway', ['x.test']));
+      const message = await dryRun('Gateway', 'team-a', specOf('Gateway', [`app.${DOMAIN}`, 'x.test']));
+      assert.match(message ?? '', /request: spec\.listeners: x\.test is outside of team-a\.example\.com, the domain of namespace team-a$/);
+      await withdrawn('Gateway', 'team-a', specOf('Gateway', ['x.test']));
     });
 
     test('is not there when only the controller is to enforce it', async (t) => {

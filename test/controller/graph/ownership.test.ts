@@ -5,47 +5,97 @@ import { buildGraph } from '#controller/graph/build.ts';
 import { gateway, grpcRoute, httpRoute, listener, listenerSet, namespace, platform, settings } from '#test/build/objects.ts';
 import { conditions, message, planOf } from '#test/build/plan.ts';
 import { snapshotOf } from '#test/build/snapshot.ts';
-import { ownershipVectors } from './ownership-vectors.ts';
+import { ownershipOptions, ownershipVectors, verdict } from './ownership-vectors.ts';
 
 const LABEL = 'namespace.cozystack.io/host';
-const enforced = (namespaceSelector = '') => settings({ ownership: { enforce: true, labelKey: LABEL, namespaceSelector } });
+const enforced = (namespaceSelector = '') =>
+  settings({ ownership: { enforce: true, labelKey: LABEL, namespaceSelector, unlabelled: 'Deny', emptyHostnames: 'Reject' } });
 const open = gateway({ namespace: 'infra', listeners: [listener({ allowedRoutes: { namespaces: { from: 'All' } } })] });
 const parents = [{ namespace: 'infra' }];
 
-suite('every vector, for both kinds of routes and for listeners', () => {
-  for (const { title, label, hostnames, allowed } of ownershipVectors) {
-    const tenant = namespace('tenant', label === undefined ? {} : { [LABEL]: label });
-    const reason = allowed ? 'True/Accepted' : 'False/HostnameNotPermitted';
-    for (const [kind, make] of [
-      ['HTTPRoute', httpRoute],
-      ['GRPCRoute', grpcRoute],
-    ] as const) {
-      test(`${kind}: ${title}`, () => {
-        const route = make({ namespace: 'tenant', parents, rules: [{}] });
-        const { parentRefs, rules } = route.spec;
-        const object = { ...route, spec: { parentRefs, rules, ...(hostnames === undefined ? {} : { hostnames }) } };
-        const { plan } = planOf([...platform(), open, tenant, object], enforced());
-        assert.equal(conditions(plan, `${kind} tenant/app`)['Accepted'], reason);
-        assert.equal(plan.tunnels[0]?.rules.length === 0, !allowed);
-        assert.equal(
-          plan.planes[0]?.items.some((item) => item.kind === 'route'),
-          allowed,
-        );
+for (const options of ownershipOptions) {
+  const policy = settings({ ownership: { enforce: true, labelKey: LABEL, namespaceSelector: '', ...options } });
+  suite(`every vector, unlabelled: ${options.unlabelled}, emptyHostnames: ${options.emptyHostnames}`, () => {
+    for (const vector of ownershipVectors) {
+      const { title, label, hostnames } = vector;
+      const tenant = namespace('tenant', label === undefined ? {} : { [LABEL]: label });
+      const infra = namespace('infra', { [LABEL]: 'infra.test' });
+      const reason = (allowed: boolean) => (allowed ? 'True/Accepted' : 'False/HostnameNotPermitted');
+      for (const make of [httpRoute, grpcRoute]) {
+        test(`${make.name}: ${title}`, () => {
+          const allowed = verdict(vector, 'routes', options);
+          const route = make({ namespace: 'tenant', parents, rules: [{}] });
+          const { parentRefs, rules } = route.spec;
+          const object = { ...route, spec: { parentRefs, rules, ...(hostnames === undefined ? {} : { hostnames }) } };
+          const { plan } = planOf([...platform(), open, infra, tenant, object], policy);
+          assert.equal(conditions(plan, `${route.kind} tenant/app`)['Accepted'], reason(allowed));
+          const reached = [
+            ...(plan.tunnels[0]?.rules ?? []),
+            ...(plan.tunnels[0]?.last.service.startsWith('http:') === true ? ['any'] : []),
+          ];
+          assert.equal(reached.length > 0, allowed);
+          assert.equal(
+            plan.planes[0]?.items.some((item) => item.kind === 'route'),
+            allowed,
+          );
+        });
+      }
+      test(`listeners: ${title}`, () => {
+        const allowed = verdict(vector, 'listeners', options);
+        const names = hostnames === undefined || hostnames.length === 0 ? [undefined] : hostnames;
+        const listeners = names.map((hostname, index) => listener({ name: `l${index}`, ...(hostname === undefined ? {} : { hostname }) }));
+        const set = listenerSet({ namespace: 'tenant', listeners, gateway: { name: 'shared', namespace: 'infra' } });
+        const shared = gateway({
+          namespace: 'infra',
+          name: 'shared',
+          listeners: [],
+          spec: { allowedListeners: { namespaces: { from: 'All' } } },
+        });
+        const { plan } = planOf([...platform(), shared, infra, tenant, set, gateway({ namespace: 'tenant', listeners })], policy);
+        for (const owner of ['Gateway tenant/tunnel', 'ListenerSet tenant/set']) {
+          const verdicts = listeners.map(({ name }) => conditions(plan, owner, name)['Accepted']);
+          const refused = verdicts.find((accepted) => accepted !== 'True/Accepted');
+          assert.equal(refused ?? 'True/Accepted', reason(allowed), owner);
+        }
       });
     }
-    // A listener has at most one hostname, and one without is always allowed.
-    const [hostname, ...more] = hostnames ?? [];
-    if (hostname === undefined || hostname === '' || more.length > 0) continue;
-    test(`listeners: ${title}`, () => {
-      const listeners = [listener({ name: 'one', hostname, allowedRoutes: { namespaces: { from: 'All' } } })];
-      const set = listenerSet({ namespace: 'tenant', listeners, gateway: { name: 'tunnel', namespace: 'infra' } });
-      const shared = { ...open, spec: { ...open.spec, allowedListeners: { namespaces: { from: 'All' } } } };
-      const { plan } = planOf([...platform(), shared, tenant, set, gateway({ namespace: 'tenant', listeners })], enforced());
-      assert.equal(conditions(plan, 'Gateway tenant/tunnel', 'one')['Accepted'], reason);
-      assert.equal(conditions(plan, 'ListenerSet tenant/set', 'one')['Accepted'], reason);
-      assert.equal(conditions(plan, 'ListenerSet tenant/set')['Accepted'], allowed ? 'True/Accepted' : 'False/ListenersNotValid');
+  });
+}
+
+test('with Scope a route without hostnames serves its domain as far as the listener has it, and nothing else', () => {
+  const scoped = settings({
+    ownership: { enforce: true, labelKey: LABEL, namespaceSelector: '', unlabelled: 'Deny', emptyHostnames: 'Scope' },
+  });
+  const everyone = { namespaces: { from: 'All' } } as const;
+  const served = (hostname: string | undefined) => {
+    const at = gateway({
+      namespace: 'infra',
+      listeners: [listener({ allowedRoutes: everyone, ...(hostname === undefined ? {} : { hostname }) })],
     });
-  }
+    const infra = namespace('infra', { [LABEL]: 'com' });
+    const tenant = namespace('tenant', { [LABEL]: 'Team.example.com' });
+    const route = httpRoute({ namespace: 'tenant', parents, hostnames: [] });
+    const { plan } = planOf([...platform(), at, infra, tenant, route], scoped);
+    assert.equal(plan.tunnels[0]?.last.service, 'http_status:404');
+    return [conditions(plan, 'HTTPRoute tenant/app')['Accepted'], ...(plan.tunnels[0]?.rules.map((rule) => rule.hostname ?? '') ?? [])];
+  };
+  const whole = ['True/Accepted', 'team.example.com', '*.team.example.com'];
+  assert.deepEqual(served(undefined), whole);
+  assert.deepEqual(served('*.example.com'), whole);
+  assert.deepEqual(served('*.team.example.com'), ['True/Accepted', '*.team.example.com']);
+  assert.deepEqual(served('team.example.com'), ['True/Accepted', 'team.example.com']);
+  assert.deepEqual(served('a.b.team.example.com'), ['True/Accepted', 'a.b.team.example.com']);
+  assert.deepEqual(served('other.example.com'), ['False/NoMatchingListenerHostname']);
+});
+
+test('where unlabelled namespaces are ignored, one that is not there is still policed', () => {
+  const ignoring = settings({
+    ownership: { enforce: true, labelKey: LABEL, namespaceSelector: '', unlabelled: 'Ignore', emptyHostnames: 'Reject' },
+  });
+  const snapshot = snapshotOf([...platform(), open, httpRoute({ namespace: 'gone', parents })]);
+  const rest = new Map([...snapshot.objects.Namespace].filter(([name]) => name !== 'gone'));
+  const graph = buildGraph({ ...snapshot, objects: { ...snapshot.objects, Namespace: rest } }, ignoring);
+  assert.equal(graph.routes[0]?.parents[0]?.refused?.reason, 'HostnameNotPermitted');
 });
 
 test('listeners without a hostname are allowed everywhere, also in a namespace without a domain', () => {
@@ -107,7 +157,9 @@ test('an ordinary refusal keeps its own reason', () => {
 });
 
 test('switched off, nobody is policed', () => {
-  const off = settings({ ownership: { enforce: false, labelKey: LABEL, namespaceSelector: '' } });
+  const off = settings({
+    ownership: { enforce: false, labelKey: LABEL, namespaceSelector: '', unlabelled: 'Deny', emptyHostnames: 'Reject' },
+  });
   const { plan } = planOf([...platform(), open, httpRoute({ namespace: 'tenant', parents, hostnames: [] })], off);
   assert.equal(conditions(plan, 'HTTPRoute tenant/app')['Accepted'], 'True/Accepted');
 });
@@ -200,7 +252,7 @@ test('binding does not look at routes of others', () => {
   const graph = buildGraph(snapshotOf([...platform(), open]), enforced());
   const topology = buildTopology(
     graph.gateways,
-    { enforced: false, domainOf: () => null, refuseRoute: () => null, refuseListener: () => null },
+    { enforced: false, domainOf: () => null, refuseRoute: () => null, hostnamesOf: (_, declared) => declared, refuseListener: () => null },
     new Map(),
     'http2',
   );

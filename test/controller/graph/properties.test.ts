@@ -31,7 +31,9 @@ import { happyFacts, nothingKnown, planOf, readablePlan } from '#test/build/plan
 import { snapshotOf, withObject, withoutObject } from '#test/build/snapshot.ts';
 
 const LABEL = 'cf.k8s.lex.la/hostname-suffix';
-const enforced = settings({ ownership: { enforce: true, labelKey: LABEL, namespaceSelector: 'system!=true' } });
+const enforced = settings({
+  ownership: { enforce: true, labelKey: LABEL, namespaceSelector: 'system!=true', unlabelled: 'Deny', emptyHostnames: 'Reject' },
+});
 const everyone = { namespaces: { from: 'All' } } as const;
 const shared = gateway({
   namespace: 'infra',
