@@ -6,10 +6,11 @@ import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
  * closes ours when we end, SIGKILL included, and the watcher then kills the whole group. That needs neither root nor Linux, and unlike
  * killing by a remembered id it has no window: a child that starts after our death finds the pipe closed at once.
  * The watcher ignores what asks the program to end politely: a program that takes its time, or refuses, is still tethered.
+ * The program is not started before it does: the substitution lasts until the watcher has let go of its output.
  * `exec` keeps the child's own id, so signals and exit codes are those of the program itself.
  */
 const script = `
-  ( trap '' HUP INT TERM; while read -r _ <&3; do :; done; kill -s KILL -- "-$$" ) </dev/null >/dev/null 2>&1 &
+  : "$( ( trap '' HUP INT TERM; exec >/dev/null 2>&1; while read -r _ <&3; do :; done; kill -s KILL -- "-$$" ) </dev/null & )"
   exec 3<&-
   exec "$@"
 `;

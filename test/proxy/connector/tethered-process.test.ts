@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { ended, signalGroup, spawnTethered } from '#proxy/connector/tethered-process.ts';
 import { until } from '#test/cluster/until.ts';
 import { runningWith } from '#test/tools/processes.ts';
@@ -40,6 +41,20 @@ test('a program that refuses to end when asked is tethered nevertheless', async 
   await once(parent.stdout, 'data');
   parent.kill('SIGUSR2');
   await gone(mark);
+});
+
+test('no program runs before it is tethered, however many start at once', async () => {
+  const stubborn = async (): Promise<string> => {
+    const child = spawnTethered('sh', ['-c', 'trap "" TERM; echo up; sleep 60 & wait'], { env, stdio: ['ignore', 'pipe', 'ignore'] });
+    assert.ok(child.stdout);
+    await once(child.stdout, 'data');
+    signalGroup(child, 'SIGTERM');
+    child.stdio[3]?.destroy();
+    const end = await Promise.race([ended(child), setTimeout(20_000, 'not ended', { ref: false })]);
+    signalGroup(child, 'SIGKILL');
+    return end;
+  };
+  assert.deepEqual([...new Set(await Promise.all(Array.from({ length: 30 }, stubborn)))], ['SIGKILL']);
 });
 
 test('the child ends when the parent exits without a word to it', async () => {
