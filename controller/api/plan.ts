@@ -83,6 +83,13 @@ export interface StatusUpdate {
 export type DesiredStatus =
   | { readonly form: 'conditions'; readonly conditions: readonly Condition[]; readonly ownTypes: readonly string[] }
   | {
+      readonly form: 'class';
+      readonly conditions: readonly Condition[];
+      readonly ownTypes: readonly string[];
+      /** Sorted by name; null when it is not known what may be claimed: then the field is taken away. */
+      readonly supportedFeatures: readonly { readonly name: string }[] | null;
+    }
+  | {
       readonly form: 'gateway';
       readonly conditions: readonly Condition[];
       readonly ownTypes: readonly string[];

@@ -33,6 +33,7 @@ function parts(desired: DesiredStatus, namespace: string): readonly string[] {
         (parent) => (desired.parents.length === 1 ? '' : `${parentName(parent, namespace)}: `) + told(parent.conditions),
       );
     case 'conditions':
+    case 'class':
       return [told(desired.conditions)];
     case 'listeners':
       return [told(desired.conditions), ...desired.listeners.map(listener)];

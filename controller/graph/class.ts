@@ -1,12 +1,13 @@
 // Which GatewayClasses are ours, what their parameters say, and which tunnels follow from that.
 import * as cause from '../api/cause-class.ts';
-import { combine, ConditionType, isFalse, isTrue, Reason, type Cause, type Finding } from '../api/condition.ts';
+import { combine, type Cause } from '../api/condition.ts';
 import type { CustomResourceDefinition, Secret } from '../api/core.ts';
 import type { GatewayClass } from '../api/gateway.ts';
 import { OWN_GROUP, type GatewayClassConfig } from '../api/own.ts';
 import type { Key } from '../api/ref.ts';
 import type { Settings } from '../api/settings.ts';
 import { buildConfig } from './config.ts';
+import { checkInstallation, type Installation } from './installed.ts';
 import { byAge } from './order.ts';
 import type { ClassNode, ConfigNode, TunnelNode } from './types.ts';
 
@@ -17,23 +18,6 @@ export interface Classes {
   readonly configs: readonly ConfigNode[];
   /** In order of their oldest configuration. */
   readonly tunnels: readonly TunnelNode[];
-}
-
-const BUNDLE_CRD = 'gatewayclasses.gateway.networking.k8s.io';
-const BUNDLE_ANNOTATION = 'gateway.networking.k8s.io/bundle-version';
-const SUPPORTED_BUNDLES = ['v1.5', 'v1.6'];
-
-/** Null where CRDs cannot be read: then nothing is said about them. */
-function checkBundle(crds: ReadonlyMap<Key, CustomResourceDefinition>): Finding | null {
-  const crd = crds.get(BUNDLE_CRD);
-  if (crd === undefined) return null;
-  const version = crd.metadata.annotations?.[BUNDLE_ANNOTATION];
-  const minor = /^v\d+\.\d+(?=\.)/.exec(version ?? '')?.[0];
-  if (version === undefined || minor === undefined) return isFalse(ConditionType.SupportedVersion, cause.bundleUnknown(BUNDLE_ANNOTATION));
-  if (!SUPPORTED_BUNDLES.includes(minor)) {
-    return isFalse(ConditionType.SupportedVersion, cause.bundleUnsupported(version, SUPPORTED_BUNDLES));
-  }
-  return isTrue(ConditionType.SupportedVersion, Reason.SupportedVersion, `Gateway API CRDs of bundle ${version} are installed`);
 }
 
 /** The name of a class's GatewayClassConfig, or what is wrong with the reference. */
@@ -111,15 +95,15 @@ export function buildClasses({ classes, configs, secrets, crds }: ClassObjects, 
   const nodes = resolved.map((node) => ({ ...node, problem: combine([node.problem, conflicts.get(node) ?? null]) }));
   const byName = new Map(nodes.map((node) => [node.object.metadata.name, node]));
 
-  const bundle = checkBundle(crds);
+  const installation = checkInstallation(crds);
   const ours = byAge(classes.values()).filter(({ spec }) => spec.controllerName === settings.controllerName);
-  return { classes: ours.map((object) => buildClass(object, byName, bundle)), configs: nodes, tunnels };
+  return { classes: ours.map((object) => buildClass(object, byName, installation)), configs: nodes, tunnels };
 }
 
-function buildClass(object: GatewayClass, configs: ReadonlyMap<string, ConfigNode>, bundle: Finding | null): ClassNode {
+function buildClass(object: GatewayClass, configs: ReadonlyMap<string, ConfigNode>, installation: Installation): ClassNode {
   const name = configName(object);
-  if (typeof name !== 'string') return { object, config: null, problem: name, bundle };
+  if (typeof name !== 'string') return { object, config: null, problem: name, installation };
   const config = configs.get(name);
-  if (config === undefined) return { object, config: null, problem: cause.configNotFound(name), bundle };
-  return { object, config, problem: config.problem === null ? null : cause.configNotValid(name, config.problem), bundle };
+  if (config === undefined) return { object, config: null, problem: cause.configNotFound(name), installation };
+  return { object, config, problem: config.problem === null ? null : cause.configNotValid(name, config.problem), installation };
 }

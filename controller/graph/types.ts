@@ -2,11 +2,12 @@
 //
 // Nothing here is ever changed after it was built, and a node whose inputs did not change is the same object in the next graph, so that
 // the output stages memoise by identity.
-import type { Cause, Finding } from '../api/condition.ts';
+import type { Cause } from '../api/condition.ts';
 import type { Gateway, GatewayClass, Listener, ListenerSet, ParentReference, Route } from '../api/gateway.ts';
 import type { GatewayClassConfig } from '../api/own.ts';
 import type { Key } from '../api/ref.ts';
 import type { BackendConfig, RuleConfig } from '#proxy/config/schema.ts';
+import type { Installation } from './installed.ts';
 import type { Requirement } from './selector.ts';
 
 export interface TunnelIdentity {
@@ -37,8 +38,7 @@ export interface ClassNode {
   readonly config: ConfigNode | null;
   /** Why it is not accepted. */
   readonly problem: Cause | null;
-  /** What is said about the installed Gateway API CRDs, if they could be looked at. */
-  readonly bundle: Finding | null;
+  readonly installation: Installation;
 }
 
 export interface TunnelNode {

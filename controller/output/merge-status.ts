@@ -36,11 +36,18 @@ function merged(stored: Fields, desired: DesiredStatus, current: ObjectWithStatu
   }
   const status: Record<string, unknown> = { ...stored, conditions: conditionsOf(stored, desired, occasion) };
   if (desired.form === 'conditions') return status;
+  if (desired.form === 'class') return withField(status, 'supportedFeatures', desired.supportedFeatures ?? []);
   status['listeners'] = mergeListeners(stored['listeners'], desired.listeners, occasion);
   if (desired.form === 'listeners') return status;
-  if (desired.addresses.length > 0) status['addresses'] = desired.addresses;
-  else delete status['addresses'];
+  withField(status, 'addresses', desired.addresses);
   if (desired.attachedListenerSets !== undefined) status['attachedListenerSets'] = desired.attachedListenerSets;
+  return status;
+}
+
+/** Nothing to say is no list at all. */
+function withField(status: Record<string, unknown>, name: string, list: readonly unknown[]): Fields {
+  if (list.length > 0) status[name] = list;
+  else delete status[name];
   return status;
 }
 
@@ -145,7 +152,7 @@ function storedGenerations(stored: Fields, desired: DesiredStatus): readonly num
     const ours = asList(stored['parents']).filter((entry) => entry['controllerName'] === desired.controllerName);
     return ours.map((entry) => newestGeneration(entry['conditions'], () => true));
   }
-  const listeners = desired.form === 'conditions' ? [] : asList(stored['listeners']);
+  const listeners = 'listeners' in desired ? asList(stored['listeners']) : [];
   return [
     newestGeneration(stored['conditions'], oneOf(desired.ownTypes)),
     ...listeners.map((listener) => newestGeneration(listener['conditions'], isListenerType)),

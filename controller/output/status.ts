@@ -1,14 +1,14 @@
 // Graph and facts → the status of every object of ours.
-import { isFalse, isTrue, Reason, ConditionType } from '../api/condition.ts';
 import type { Route } from '../api/gateway.ts';
 import type { DesiredStatus, Facts, StatusUpdate } from '../api/plan.ts';
 import { compareText, keyOf } from '../api/ref.ts';
 import type { KindName, Snapshot } from '../api/snapshot.ts';
-import type { ClassNode, Graph } from '../graph/types.ts';
+import type { Graph } from '../graph/types.ts';
+import { renderClassStatus } from './status-class.ts';
 import { renderConfigStatus } from './status-config.ts';
 import { countRoutes, renderGatewayStatuses } from './status-gateway.ts';
 import { renderRouteStatus } from './status-route.ts';
-import { conditionsOf, updateOf } from './status-update.ts';
+import { updateOf } from './status-update.ts';
 
 /**
  * Statuses in a stable order. `snapshot` is the one that the graph was built from: from it comes what is stored now, to hold `Programmed`
@@ -17,7 +17,7 @@ import { conditionsOf, updateOf } from './status-update.ts';
 export function renderStatuses(graph: Graph, facts: Facts, snapshot: Snapshot): readonly StatusUpdate[] {
   const counts = countRoutes(graph.routes);
   return [
-    ...graph.classes.map(renderClassStatus),
+    ...graph.classes.map((node) => renderClassStatus(node, graph.tunnelProtocol)),
     ...graph.configs.map((node) =>
       renderConfigStatus(node, graph.tunnels, facts, snapshot.objects.GatewayClassConfig.get(node.object.metadata.name)),
     ),
@@ -25,19 +25,6 @@ export function renderStatuses(graph: Graph, facts: Facts, snapshot: Snapshot): 
     ...graph.routes.map((node) => renderRouteStatus(node, graph.controllerName, facts)),
     ...renderFarewells(graph, snapshot),
   ];
-}
-
-function renderClassStatus({ object, problem, bundle }: ClassNode): StatusUpdate {
-  const accepted =
-    problem === null
-      ? isTrue(ConditionType.Accepted, Reason.Accepted, 'the class is served by this controller')
-      : isFalse(ConditionType.Accepted, problem);
-  const conditions = conditionsOf(object, bundle === null ? [accepted] : [accepted, bundle]);
-  return updateOf('GatewayClass', object, {
-    form: 'conditions',
-    conditions,
-    ownTypes: [ConditionType.Accepted, ConditionType.SupportedVersion],
-  });
 }
 
 /** Routes that once referred to us and no longer do lose the entries that we wrote. */

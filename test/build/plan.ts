@@ -61,6 +61,7 @@ function readable({ ref, generation, desired }: StatusUpdate): Readonly<Record<s
   return {
     object,
     conditions: lines(desired.conditions),
+    ...('supportedFeatures' in desired ? { supportedFeatures: desired.supportedFeatures?.map(({ name }) => name) } : {}),
     ...('addresses' in desired ? { addresses: desired.addresses } : {}),
     ...('attachedListenerSets' in desired ? { attachedListenerSets: desired.attachedListenerSets } : {}),
     ...('listeners' in desired
