@@ -21,7 +21,15 @@ export const configNotFound = (name: string): Cause =>
 export const configNotValid = (name: string, cause: Cause): Cause =>
   parameters(`GatewayClassConfig ${name} is not valid: ${cause.message}`);
 
+export const localEntryUnavailable = (entry: string): Cause =>
+  invalid(
+    `spec.entry is ${entry}, but this controller makes no Services: in a cluster start it with --local-entry (chart: localEntry.enabled=true), or set spec.entry to Tunnel; without a cluster there is only Tunnel`,
+  );
+
 // Secret with the API token
+
+export const credentialsMissing = (): Cause =>
+  missing('spec.cloudflareCredentialsSecretRef is missing: name the Secret with the Cloudflare API token');
 
 export const secretNotFound = (secret: string, key: string): Cause =>
   missing(

@@ -18,9 +18,19 @@ export const gatewayParametersKind = (group: string, kind: string): Cause => ({
   message: `spec.infrastructure.parametersRef names ${kind} of group "${group}", which this controller does not know: remove it`,
 });
 
-export const addressTypeUnsupported = (index: number, type: string): Cause => ({
+export const addressTypeUnsupported = (index: number, type: string, supported: readonly string[]): Cause => ({
   reason: Reason.UnsupportedAddress,
-  message: `spec.addresses[${index}].type is ${type}: a tunnel has a host name only; remove the address, or use type Hostname`,
+  message: `spec.addresses[${index}].type is ${type}, which Gateways of this class cannot have: remove the address, or use type ${supported.join(' or ')}`,
+});
+
+export const addressMalformed = (index: number, value: string): Cause => ({
+  reason: Reason.AddressNotUsable,
+  message: `spec.addresses[${index}].value ${value.slice(0, 60)} is not an IP address: correct or remove it`,
+});
+
+export const addressSecond = (index: number, value: string, first: string): Cause => ({
+  reason: Reason.AddressNotUsable,
+  message: `spec.addresses[${index}].value ${value} cannot be had together with ${first}, because the Service of a Gateway has one address: remove one of the two`,
 });
 
 export const addressNotUsable = (index: number, value: string, usable: string | null): Cause => ({
@@ -84,6 +94,12 @@ export const hostnameUnservable = (hostname: string): Cause => ({
 });
 
 // Certificates of listeners
+
+export const certificateMissing = (): Cause => ({
+  reason: Reason.InvalidCertificateRef,
+  message:
+    'tls.certificateRefs is missing: visitors come to the proxies themselves (spec.entry of the GatewayClassConfig), where no edge of a tunnel brings a certificate; name a Secret of type kubernetes.io/tls',
+});
 
 export const certificateKind = (index: number, group: string, kind: string): Cause => ({
   reason: Reason.InvalidCertificateRef,

@@ -60,6 +60,10 @@ export interface Service extends KubeObject {
     readonly externalName?: string;
     readonly ports?: readonly ServicePort[];
     readonly selector?: Readonly<Record<string, string>>;
+    readonly loadBalancerIP?: string;
+  };
+  readonly status?: {
+    readonly loadBalancer?: { readonly ingress?: readonly { readonly ip?: string; readonly hostname?: string }[] };
   };
 }
 

@@ -48,7 +48,25 @@ export const gatewayClassConfigSpec = z
         namespace: z.string().optional().describe("Namespace of the Secret. Default: the controller's own namespace."),
         key: z.string().optional().describe('Key that holds the API token. Default: api-token.'),
       })
-      .describe('The Cloudflare API token. The Secret may carry the account under the key account-id as well.'),
+      .optional()
+      .describe(
+        'The Cloudflare API token. The Secret may carry the account under the key account-id as well. Required unless entry is Local.',
+      ),
+    entry: z
+      .enum(['Tunnel', 'Local', 'Both'])
+      .default('Tunnel')
+      .describe(
+        'How visitors reach the Gateways of the class. Tunnel: through the Cloudflare Tunnel. Local: at the proxies themselves, by a Service for each Gateway in its namespace; no tunnel is needed. Both: both ways, the address of the tunnel first.',
+      ),
+    service: z
+      .object({
+        type: z
+          .enum(['ClusterIP', 'LoadBalancer'])
+          .default('ClusterIP')
+          .describe('Type of the Services. LoadBalancer: the address of the load balancer is published, not the ClusterIP.'),
+      })
+      .optional()
+      .describe('The Services that entry Local and Both make.'),
     accountId: z
       .string()
       .meta(cel("self == '' || self.matches('^[a-f0-9]{32}$')", 'accountId must be empty or 32 lower-case hexadecimal characters'))
@@ -60,7 +78,7 @@ export const gatewayClassConfigSpec = z
       .string()
       .regex(new RegExp(UUID))
       .optional()
-      .describe('The Cloudflare Tunnel that serves the Gateways of the class. Required unless deriveFromToken is true.'),
+      .describe('The Cloudflare Tunnel that serves the Gateways of the class. Required unless deriveFromToken is true or entry is Local.'),
     deriveFromToken: z
       .boolean()
       .optional()
@@ -83,9 +101,18 @@ export const gatewayClassConfigSpec = z
       .optional()
       .describe('Settings of what Cloudflare’s edge does with listeners.'),
   })
-  .meta(
-    cel('has(self.tunnelID) || (has(self.deriveFromToken) && self.deriveFromToken)', 'tunnelID is required unless deriveFromToken is true'),
-  );
+  .meta({
+    'x-kubernetes-validations': [
+      {
+        rule: "has(self.tunnelID) || (has(self.deriveFromToken) && self.deriveFromToken) || self.entry == 'Local'",
+        message: 'tunnelID is required unless deriveFromToken is true or entry is Local',
+      },
+      {
+        rule: "has(self.cloudflareCredentialsSecretRef) || self.entry == 'Local'",
+        message: 'cloudflareCredentialsSecretRef is required unless entry is Local',
+      },
+    ],
+  });
 
 export const gatewayConfigSpec = z
   .object({
@@ -159,6 +186,7 @@ export const ownKinds = [
       { name: 'Valid', type: 'string', jsonPath: '.status.conditions[?(@.type=="Valid")].status' },
       { name: 'Synced', type: 'string', jsonPath: '.status.conditions[?(@.type=="TunnelSynced")].status' },
       { name: 'Policy', type: 'string', jsonPath: '.spec.configPolicy', priority: 1 },
+      { name: 'Entry', type: 'string', jsonPath: '.spec.entry', priority: 1 },
       { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
     ],
   },

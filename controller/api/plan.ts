@@ -1,6 +1,6 @@
 // What the pure stages decide and what the IO stages report back: desired values one way, facts the other.
 import type { ConfigItem } from '#proxy/config/schema.ts';
-import type { Condition } from './core.ts';
+import type { Condition, KubeObject, ObjectMeta } from './core.ts';
 import type { ListenerStatus, RouteParentStatus } from './gateway.ts';
 import type { KindName } from './snapshot.ts';
 import type { Key, ObjectRef } from './ref.ts';
@@ -51,6 +51,24 @@ export interface PlanePlan {
   readonly items: readonly ConfigItem[];
 }
 
+/** An object that should exist, as server-side apply takes it. */
+export interface ObjectPlan {
+  readonly kind: 'Service' | 'EndpointSlice';
+  readonly key: Key;
+  readonly manifest: ObjectManifest;
+}
+
+export interface ObjectManifest extends KubeObject {
+  readonly metadata: ObjectMeta & { readonly ownerReferences: readonly object[] };
+  readonly spec?: Readonly<Record<string, unknown>>;
+}
+
+export interface ObjectFact {
+  /** Refused: it cannot be until somebody changes something. Failed: the last try failed. Both are tried again with backoff. */
+  readonly state: 'Applied' | 'Refused' | 'Failed';
+  readonly message: string;
+}
+
 export interface PlaneFact {
   /**
    * Unknown: no push round has ended yet. Acknowledged: every ready proxy that answers has this plan.
@@ -65,6 +83,8 @@ export interface PlaneFact {
 export interface Facts {
   readonly tunnels: ReadonlyMap<string, TunnelFact>;
   readonly planes: ReadonlyMap<string, PlaneFact>;
+  /** By kind and key, as `Service default/shop`. */
+  readonly objects: ReadonlyMap<string, ObjectFact>;
 }
 
 /**

@@ -24,4 +24,6 @@ export interface Settings {
   readonly tunnelProtocol: 'auto' | 'http2' | 'quic';
   /** Loopback endpoints are allowed by the folder source only: in a cluster they would reach the proxy itself. */
   readonly allowLoopbackEndpoints: boolean;
+  /** Whether Services may be made for entries of the proxies themselves. */
+  readonly localEntry: boolean;
 }

@@ -38,6 +38,13 @@ function parseGroups(text: string): readonly number[] | null {
   return groups;
 }
 
+const parse = (address: string): readonly number[] | null => parseIPv4(address) ?? parseIPv6(address);
+
+export const isIp = (address: string): boolean => parse(address) !== null;
+
+/** Whatever way they are written. */
+export const sameIp = (a: string, b: string): boolean => a === b || (isIp(a) && parse(a)?.join() === parse(b)?.join());
+
 /** What kind of address it is that must not be dialled, or null when it may be. */
 export type Forbidden = 'not an IP address' | 'unspecified' | 'loopback' | 'link-local' | 'multicast';
 

@@ -154,6 +154,7 @@ function judge(parent: Parent, route: Route, hostnames: readonly string[], topol
   const denied = topology.ownership.refuseRoute(route.metadata.namespace ?? '', hostnames);
   if (denied !== null) return denied;
   const { gateway } = parent;
-  if (gateway.tunnelId === null) return cause.gatewayNotServed(gateway.key, gateway.problem ?? cause.gatewayUnassigned());
-  return route.kind === 'GRPCRoute' && topology.tunnelProtocol === 'quic' ? cause.grpcOverQuic() : null;
+  if (gateway.tunnelId === null && gateway.local === null)
+    return cause.gatewayNotServed(gateway.key, gateway.problem ?? cause.gatewayUnassigned());
+  return route.kind === 'GRPCRoute' && gateway.tunnelId !== null && topology.tunnelProtocol === 'quic' ? cause.grpcOverQuic() : null;
 }

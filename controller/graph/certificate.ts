@@ -1,7 +1,7 @@
 // certificateRefs of HTTPS listeners: may they be referred to, and do they hold a certificate and a key?
 //
-// TLS of a tunnel ends at the edge, so certificates are checked here, not served. Their names are not compared with the hostname of the
-// listener: the specification leaves that to the client.
+// TLS of a tunnel ends at the edge, where they are only checked; the proxies' own entry serves them. Their names are not compared with the
+// hostname of the listener: the specification leaves that to the client.
 import * as cause from '../api/cause-listener.ts';
 import type { Cause } from '../api/condition.ts';
 import type { Secret } from '../api/core.ts';
@@ -9,6 +9,7 @@ import { GATEWAY_GROUP, type Listener, type SecretObjectReference } from '../api
 import { keyOf, type Key } from '../api/ref.ts';
 import { coreGroup, isGranted, type Grants } from './grant.ts';
 import { secretValue } from './token.ts';
+import type { Certificate } from './types.ts';
 
 // One class between the markers, which does not contain the dash they begin with: linear in the size of the Secret, whatever is in it.
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/;
@@ -52,6 +53,20 @@ export const certificateSecrets = (listener: Listener, owner: CertificateOwner, 
   refsOf(listener)
     .filter((ref, index) => permission(ref, index, owner, grants) === null)
     .map((ref) => keyOf(ref.namespace ?? owner.namespace, ref.name));
+
+/** What can be served of the listener's references, in their order. */
+export function readCertificates(
+  listener: Listener,
+  owner: CertificateOwner,
+  grants: Grants,
+  secrets: ReadonlyMap<Key, Secret>,
+): readonly Certificate[] {
+  return certificateSecrets(listener, owner, grants).flatMap((key) => {
+    const secret = secrets.get(key);
+    if (secret === undefined || malformation(secret) !== null) return [];
+    return [{ id: `Secret/${key}`, chain: secretValue(secret, 'tls.crt') ?? '', key: secretValue(secret, 'tls.key') ?? '' }];
+  });
+}
 
 export function checkCertificates(
   listener: Listener,

@@ -11,9 +11,10 @@ import type { ConfigNode, TunnelIdentity } from './types.ts';
 const TOKEN_KEY = 'tunnel-token';
 const ACCOUNT_KEY = 'account-id';
 
-export function credentialsKey(config: GatewayClassConfig, settings: Settings): Key {
+/** Null where nothing is done at Cloudflare. */
+export function credentialsKey(config: GatewayClassConfig, settings: Settings): Key | null {
   const ref = config.spec.cloudflareCredentialsSecretRef;
-  return keyOf(ref.namespace || settings.controllerNamespace, ref.name);
+  return ref === undefined || config.spec.entry === 'Local' ? null : keyOf(ref.namespace || settings.controllerNamespace, ref.name);
 }
 
 type Connector =
@@ -44,7 +45,11 @@ interface Credentials {
 
 function readCredentials(config: GatewayClassConfig, secrets: ReadonlyMap<Key, Secret>, settings: Settings): Credentials {
   const name = credentialsKey(config, settings);
-  const key = config.spec.cloudflareCredentialsSecretRef.key || 'api-token';
+  if (name === null) {
+    const missing = config.spec.entry === 'Local' ? null : cause.credentialsMissing();
+    return { apiToken: null, accountId: null, missing, malformed: null };
+  }
+  const key = config.spec.cloudflareCredentialsSecretRef?.key || 'api-token';
   const secret = secrets.get(name);
   if (secret === undefined) return { apiToken: null, accountId: null, missing: cause.secretNotFound(name, key), malformed: null };
 
@@ -71,6 +76,7 @@ interface Identification {
 function identify(config: GatewayClassConfig, fromSecret: string | null, connector: Connector): Identification {
   const tunnelId = config.spec.tunnelID?.toLowerCase();
   const accountId = config.spec.accountId || null;
+  if (config.spec.entry === 'Local') return { identity: null, problems: [] };
   if (tunnelId === undefined && !config.spec.deriveFromToken) return { identity: null, problems: [cause.tunnelIdMissing()] };
 
   if (connector.kind === 'read') return compareWithToken(tunnelId, accountId, fromSecret, connector);
@@ -100,16 +106,22 @@ function compareWithToken(
   return { identity: { tunnelId: token.tunnelId, accountId: token.accountId }, problems };
 }
 
+const offersLocal = (config: GatewayClassConfig): boolean => config.spec.entry === 'Local' || config.spec.entry === 'Both';
+
 export function buildConfig(config: GatewayClassConfig, secrets: ReadonlyMap<Key, Secret>, settings: Settings): ConfigNode {
   const credentials = readCredentials(config, secrets, settings);
   const { identity, problems } = identify(config, credentials.accountId, readConnector(secrets, settings));
+  const entry = config.spec.entry ?? 'Tunnel';
+  const unavailable = offersLocal(config) && !settings.localEntry ? cause.localEntryUnavailable(entry) : null;
   return {
     object: config,
     secrets: credentials.missing,
-    problem: combine([credentials.missing, credentials.malformed, ...problems]),
+    problem: combine([credentials.missing, credentials.malformed, ...problems, unavailable]),
     identity,
     apiToken: credentials.apiToken,
     policy: config.spec.configPolicy ?? 'Exclusive',
     certificates: config.spec.edge?.certificates ?? 'Require',
+    entry,
+    local: offersLocal(config) && settings.localEntry ? { serviceType: config.spec.service?.type ?? 'ClusterIP' } : null,
   };
 }

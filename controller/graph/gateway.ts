@@ -12,6 +12,7 @@ import type { Grants } from './grant.ts';
 import { buildListener, type ListenerContext } from './listener.ts';
 import { admits, namespaceRule } from './namespaces.ts';
 import { byAge } from './order.ts';
+import { requestAddresses } from './requested-address.ts';
 import type { Ownership } from './ownership.ts';
 import type { ClassNode, GatewayNode, ListenerNode, ListenerSetNode } from './types.ts';
 
@@ -58,7 +59,8 @@ export function buildGateways(
       secrets: objects.secrets,
       ownership,
       certificates: node.config?.certificates ?? 'Require',
-      frontendOf: resolveFrontend(gateway, { ...objects, grants, seesHandshakes: false }),
+      needsCertificate: node.config?.entry === 'Local',
+      frontendOf: resolveFrontend(gateway, { ...objects, grants, seesHandshakes: node.config?.local != null }),
     };
     const key = keyOf(gateway.metadata.namespace, gateway.metadata.name);
     return [buildGateway(gateway, node, sets.get(key) ?? [], { context, namespaces: objects.namespaces })];
@@ -75,7 +77,8 @@ function buildGateway(object: Gateway, node: ClassNode, sets: readonly ListenerS
   const parameters = checkParameters(object);
   const identity = parameters === null ? (node.config?.identity ?? null) : null;
   const host = identity === null ? null : `${identity.tunnelId}.cfargotunnel.com`;
-  const addresses = grantAddresses(object, host);
+  const local = node.config?.local ?? null;
+  const addresses = requestAddresses(object, { host: node.config?.entry === 'Local' ? undefined : host, hasService: local !== null });
   const unservable = parameters ?? addresses.unsupported;
   const classProblem = node.problem === null ? null : cause.classNotAccepted(node.object.metadata.name, node.problem);
 
@@ -89,7 +92,9 @@ function buildGateway(object: Gateway, node: ClassNode, sets: readonly ListenerS
     problem: classProblem ?? unservable,
     // A class whose API token is missing keeps serving: the proxies do not need it, and an outage would help nobody.
     tunnelId: unservable === null ? (identity?.tunnelId ?? null) : null,
-    addresses: addresses.granted,
+    addresses: addresses.hostnames,
+    local:
+      unservable === null && local !== null ? { ...local, requestedIp: addresses.requestedIp, published: addresses.publishesIp } : null,
     addressProblem: addresses.unusable,
     references: checkClientCertificate(object, around.context.grants, around.context.secrets),
     listeners,
@@ -125,25 +130,4 @@ function checkParameters(gateway: Gateway): Cause | null {
   if (ref === undefined) return null;
   if (ref.group === OWN_GROUP && ref.kind === 'GatewayConfig') return cause.dedicatedPlaneUnavailable(ref.name);
   return cause.gatewayParametersKind(ref.group, ref.kind);
-}
-
-interface Addresses {
-  readonly granted: readonly string[];
-  readonly unsupported: Cause | null;
-  readonly unusable: Cause | null;
-}
-
-/** Without a wish, the tunnel's name; with wishes, those that can be granted. A Hostname without value leaves the choice to us. */
-function grantAddresses(gateway: Gateway, host: string | null): Addresses {
-  const wishes = gateway.spec.addresses ?? [];
-  if (wishes.length === 0) return { granted: host === null ? [] : [host], unsupported: null, unusable: null };
-  const granted = new Set<string>();
-  let unsupported: Cause | null = null;
-  let unusable: Cause | null = null;
-  for (const [index, { type = 'IPAddress', value = '' }] of wishes.entries()) {
-    if (type !== 'Hostname') unsupported ??= cause.addressTypeUnsupported(index, type);
-    else if (host !== null && (value === '' || value.toLowerCase() === host)) granted.add(host);
-    else unusable ??= cause.addressNotUsable(index, value, host);
-  }
-  return { granted: [...granted], unsupported, unusable };
 }

@@ -4,7 +4,7 @@ import { combine, Reason, type Cause } from '../api/condition.ts';
 import type { Secret } from '../api/core.ts';
 import { GATEWAY_GROUP, type Listener } from '../api/gateway.ts';
 import type { Key } from '../api/ref.ts';
-import { checkCertificates, type CertificateOwner } from './certificate.ts';
+import { checkCertificates, readCertificates, type CertificateOwner } from './certificate.ts';
 import type { FrontendTls } from './frontend-tls.ts';
 import type { Grants } from './grant.ts';
 import { canBeVisited, normalise } from './hostname.ts';
@@ -18,6 +18,8 @@ export interface ListenerContext {
   readonly ownership: Ownership;
   /** What unresolved certificates mean. */
   readonly certificates: 'Require' | 'Ignore';
+  /** No edge of a tunnel brings a certificate. */
+  readonly needsCertificate: boolean;
   /** What the Gateway asks of HTTPS visitors of a port. */
   readonly frontendOf: (port: number) => FrontendTls | null;
 }
@@ -70,9 +72,12 @@ export function buildListener(spec: Listener, owner: ListenerOwner, context: Lis
     context.ownership.refuseListener(owner.namespace, hostname) ??
     (hostname === '' || canBeVisited(hostname) ? null : cause.hostnameUnservable(hostname));
 
-  const broken = checkCertificates(spec, owner, context.grants, context.secrets);
+  const needsCertificate = context.needsCertificate || frontend?.validation?.mode === 'AllowValidOnly';
+  const lacksCertificate = spec.protocol === 'HTTPS' && needsCertificate && (spec.tls?.certificateRefs ?? []).length === 0;
+  const broken = lacksCertificate ? [cause.certificateMissing()] : checkCertificates(spec, owner, context.grants, context.secrets);
   // Even where the edge brings its own certificate, nobody may refer to a Secret that is not theirs.
-  const ignorable = context.certificates === 'Ignore' && broken.every(({ reason }) => reason !== Reason.RefNotPermitted);
+  const ignorable =
+    context.certificates === 'Ignore' && !needsCertificate && broken.every(({ reason }) => reason !== Reason.RefNotPermitted);
   const references = combine(
     [...broken.map((entry) => (ignorable ? cause.edgeServesCertificate(entry) : entry)), ...(frontend?.broken ?? []), kinds.problem]
       .filter((entry) => entry !== null)
@@ -89,6 +94,7 @@ export function buildListener(spec: Listener, owner: ListenerOwner, context: Lis
     clientValidation: frontend?.validation ?? null,
     conflict: null,
     refused,
+    certificates: readCertificates(spec, owner, context.grants, context.secrets),
     references,
     unusable:
       refused ??

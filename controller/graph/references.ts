@@ -18,7 +18,10 @@ export function wantedObjects({ objects }: Snapshot, settings: Settings): Wanted
   const configMaps = new Set<Key>();
   if (settings.tokenSecret !== null) secrets.add(settings.tokenSecret);
   const { checked } = configsOfOurs(objects.GatewayClass, objects.GatewayClassConfig, settings.controllerName);
-  for (const config of checked) secrets.add(credentialsKey(config, settings));
+  for (const config of checked) {
+    const key = credentialsKey(config, settings);
+    if (key !== null) secrets.add(key);
+  }
 
   const grants = indexGrants(objects.ReferenceGrant);
   const classes = new Set<string>();

@@ -7,6 +7,7 @@ import type { RuleConfig } from '#proxy/config/schema.ts';
 import type { ParentBinding } from './attach.ts';
 import { resolveRef, serviceKey, type RefContext } from './backend.ts';
 import type { Grants } from './grant.ts';
+import { entriesOf } from './entry.ts';
 import { draftGrpcRules } from './grpc-route.ts';
 import { draftHttpRules } from './http-route.ts';
 import { outlineRoute, type RouteOutline } from './rule.ts';
@@ -23,11 +24,12 @@ export function buildParents(namespace: string, bindings: readonly ParentBinding
     const attachments: Attachment[] = [];
     const losses: Loss[] = [];
     for (const match of matches) {
-      const { tunnelId } = gateway;
-      if (tunnelId === null || match.listener.unusable !== null) continue;
-      const settled = settleClaims(verdicts, { namespace, tunnelId }, match);
-      losses.push(...settled.losses);
-      if (settled.kept !== null) attachments.push({ listener: match.listener, tunnelId, hostnames: settled.kept });
+      const { listener } = match;
+      for (const { id, tunnelId, scope } of entriesOf(gateway, listener)) {
+        const settled = settleClaims(verdicts, { namespace, scope }, match);
+        losses.push(...settled.losses);
+        if (settled.kept !== null) attachments.push({ listener, entry: id, tunnelId, hostnames: settled.kept });
+      }
     }
     return { ref, gateway, refused, listeners: matches.map(({ listener }) => listener), attachments, shadowed: shadowed(losses) };
   });

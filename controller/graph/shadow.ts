@@ -1,8 +1,10 @@
 // One hostname claimed from several namespaces: where ownership is enforced, the namespace whose domain is closest to it serves it.
 //
-// Scope is the tunnel: Gateways that share one cannot be told apart by a visitor, Gateways of different tunnels do not meet.
+// Scope is the tunnel: Gateways that share one cannot be told apart by a visitor, Gateways of different tunnels do not meet, and on its own
+// entry every Gateway stands alone.
 import { compareText } from '../api/ref.ts';
 import type { ParentBinding } from './attach.ts';
+import { entriesOf } from './entry.ts';
 import type { Ownership } from './ownership.ts';
 
 export interface Claimant {
@@ -10,10 +12,10 @@ export interface Claimant {
   readonly parents: readonly ParentBinding[];
 }
 
-/** Who serves a contested hostname of a tunnel. Hostnames that nobody contests are not in it. */
+/** Who serves a contested hostname of a scope. Hostnames that nobody contests are not in it. */
 export type Verdicts = ReadonlyMap<string, ReadonlySet<string>>;
 
-const claimKey = (tunnelId: string, hostname: string): string => `${tunnelId} ${hostname}`;
+const claimKey = (scope: string, hostname: string): string => `${scope} ${hostname}`;
 
 /** Hostnames under which a match is reached: a route that names none has those of its listener. */
 const claimed = (hostnames: readonly string[], listenerHostname: string): readonly string[] =>
@@ -32,12 +34,10 @@ function collectClaims(claimants: readonly Claimant[]): ReadonlyMap<string, stri
   return claims;
 }
 
-function claimKeys({ gateway: { tunnelId }, matches }: ParentBinding): readonly string[] {
-  if (tunnelId === null) return [];
-  return matches.flatMap(({ listener, hostnames }) =>
-    listener.unusable === null ? claimed(hostnames, listener.hostname).map((hostname) => claimKey(tunnelId, hostname)) : [],
+const claimKeys = ({ gateway, matches }: ParentBinding): readonly string[] =>
+  matches.flatMap(({ listener, hostnames }) =>
+    entriesOf(gateway, listener).flatMap(({ scope }) => claimed(hostnames, listener.hostname).map((hostname) => claimKey(scope, hostname))),
   );
-}
 
 /**
  * The longest owning domain wins, so that a parent tenant cannot take over a host of its child; namespaces that are not policed come after
@@ -64,13 +64,13 @@ export interface Loss {
 /** The hostnames of a match that its namespace keeps (null: none at all), and those that it loses. */
 export function settleClaims(
   verdicts: Verdicts,
-  { namespace, tunnelId }: { readonly namespace: string; readonly tunnelId: string },
+  { namespace, scope }: { readonly namespace: string; readonly scope: string },
   { hostnames, listener }: ParentBinding['matches'][number],
 ): { readonly kept: readonly string[] | null; readonly losses: readonly Loss[] } {
   if (verdicts.size === 0) return { kept: hostnames, losses: [] };
   const losses: Loss[] = [];
   const kept = claimed(hostnames, listener.hostname).filter((hostname) => {
-    const owners = verdicts.get(claimKey(tunnelId, hostname));
+    const owners = verdicts.get(claimKey(scope, hostname));
     if (owners === undefined || owners.has(namespace)) return true;
     losses.push({ hostname, owners: [...owners] });
     return false;

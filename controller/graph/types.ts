@@ -31,6 +31,9 @@ export interface ConfigNode {
   readonly apiToken: string | null;
   readonly policy: ConfigPolicy;
   readonly certificates: 'Require' | 'Ignore';
+  readonly entry: 'Tunnel' | 'Local' | 'Both';
+  /** How the proxies' own entry is made reachable; null where there is none, or none may be made. */
+  readonly local: { readonly serviceType: 'ClusterIP' | 'LoadBalancer' } | null;
 }
 
 export interface ClassNode {
@@ -68,6 +71,15 @@ export interface ClientValidation {
   readonly ca: string;
 }
 
+/** Certificate and key of a listener, as PEM. */
+export interface Certificate {
+  /** `Secret/namespace/name` */
+  readonly id: string;
+  readonly chain: string;
+  /** Secret value. */
+  readonly key: string;
+}
+
 export interface ListenerNode {
   /** `Gateway/namespace/name/listener` or `ListenerSet/namespace/name/listener`. */
   readonly id: string;
@@ -84,6 +96,8 @@ export interface ListenerNode {
   readonly conflict: Cause | null;
   /** Why it is not accepted, conflicts apart. */
   readonly refused: Cause | null;
+  /** Those of its certificateRefs that hold what they should. */
+  readonly certificates: readonly Certificate[];
   /** What is wrong with its certificateRefs and route kinds. */
   readonly references: Cause | null;
   /** Why it is not part of the data plane; null means that it serves. */
@@ -101,6 +115,15 @@ export interface ListenerSetNode {
   readonly listeners: readonly ListenerNode[];
 }
 
+/** A Gateway's own entry on the proxies, behind a Service of its own. */
+export interface LocalEntryNode {
+  readonly serviceType: 'ClusterIP' | 'LoadBalancer';
+  /** The address that spec.addresses asks for; null for any. */
+  readonly requestedIp: string | null;
+  /** False when spec.addresses asks for others only: then the status does not list it. */
+  readonly published: boolean;
+}
+
 export interface GatewayNode {
   readonly object: Gateway;
   readonly key: Key;
@@ -109,8 +132,9 @@ export interface GatewayNode {
   readonly problem: Cause | null;
   /** The tunnel by which it is served; null when it is not. */
   readonly tunnelId: string | null;
-  /** Host names to publish. */
+  /** Host names of the tunnel to publish. */
   readonly addresses: readonly string[];
+  readonly local: LocalEntryNode | null;
   /** A requested address that cannot be had although its type is supported. */
   readonly addressProblem: Cause | null;
   readonly references: Cause | null;
@@ -119,10 +143,13 @@ export interface GatewayNode {
   readonly sets: readonly ListenerSetNode[];
 }
 
-/** A route on a listener. */
+/** A route on a listener, as reached by one entry. */
 export interface Attachment {
   readonly listener: ListenerNode;
-  readonly tunnelId: string;
+  /** Id of the entry. */
+  readonly entry: string;
+  /** Null for the Gateway's own entry. */
+  readonly tunnelId: string | null;
   /** The route's hostnames as far as the listener has them too; empty when the route names none. */
   readonly hostnames: readonly string[];
 }

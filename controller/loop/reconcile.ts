@@ -87,7 +87,7 @@ export class Reconciler {
 
   async #report(graph: Graph, plans: readonly TunnelPlan[], snapshot: Snapshot): Promise<void> {
     const { statuses, events, plane, tunnels, onRun } = this.#parts;
-    const facts: Facts = { tunnels: tunnels.facts(), planes: new Map([['shared', plane.fact()]]) };
+    const facts: Facts = { tunnels: tunnels.facts(), planes: new Map([['shared', plane.fact()]]), objects: new Map() };
     await statuses.apply(renderStatuses(graph, facts, snapshot));
     events?.record(renderEvents(graph, facts));
     onRun({ graph, tunnels: plans, facts });

@@ -1,9 +1,11 @@
-// When a Gateway counts as programmed: its address is published, its rules are at Cloudflare, and the proxies have acknowledged them.
+// When a Gateway counts as programmed: its addresses are published, its rules are at Cloudflare, and the proxies have acknowledged them.
 import { ConditionType, isFalse, isTrue, Reason, type Finding } from '../api/condition.ts';
 import type { Gateway } from '../api/gateway.ts';
 import type { Facts } from '../api/plan.ts';
 import type { GatewayNode } from '../graph/types.ts';
-import { listenersOf, SHARED_PLANE } from './proxy-config.ts';
+import { hasService, serviceKey, type Address } from './entry-service.ts';
+import { listenersOf } from './listeners.ts';
+import { SHARED_PLANE } from './proxy-config.ts';
 
 const no = (reason: Reason, message: string): Finding => isFalse(ConditionType.Programmed, { reason, message });
 
@@ -14,8 +16,12 @@ const yes = (): Finding =>
  * Once true it stays so through restarts, rollouts, slow proxies and outages of Cloudflare's API: none of them stops traffic. Losing the
  * address or the last listener, a configuration that a proxy refuses, and proxies that nobody reaches do.
  */
-export function gatewayProgrammed(node: GatewayNode, facts: Facts, stored: Gateway | undefined): Finding {
-  const impossible = unprogrammable(node);
+export function gatewayProgrammed(
+  node: GatewayNode,
+  facts: Facts,
+  { stored, addresses }: { readonly stored: Gateway | undefined; readonly addresses: readonly Address[] },
+): Finding {
+  const impossible = unprogrammable(node) ?? unaddressed(node, facts, addresses);
   if (impossible !== null) return impossible;
   const plane = facts.planes.get(SHARED_PLANE);
   if (plane?.state === 'Rejected') return no(Reason.Invalid, `a proxy refuses the configuration: ${plane.message}`);
@@ -23,7 +29,7 @@ export function gatewayProgrammed(node: GatewayNode, facts: Facts, stored: Gatew
   if (stored?.status?.conditions?.some(({ type, status }) => type === ConditionType.Programmed && status === 'True')) return yes();
 
   const tunnel = facts.tunnels.get(node.tunnelId ?? '');
-  if (tunnel?.state !== 'Synced')
+  if (node.tunnelId !== null && tunnel?.state !== 'Synced')
     return no(Reason.Pending, `tunnel ${node.tunnelId}: ${tunnel?.message || 'its rules have not been compared yet'}`);
   if (plane?.state !== 'Acknowledged' || plane.proxies === 0) {
     return no(Reason.Pending, plane?.message || 'no proxy has acknowledged the configuration yet');
@@ -35,7 +41,7 @@ export function gatewayProgrammed(node: GatewayNode, facts: Facts, stored: Gatew
 function unprogrammable(node: GatewayNode): Finding | null {
   if (node.problem !== null) return no(Reason.Invalid, `the Gateway is not accepted: ${node.problem.message}`);
   if (node.addressProblem !== null) return no(Reason.AddressNotUsable, node.addressProblem.message);
-  if (node.tunnelId === null || node.addresses.length === 0)
+  if (node.tunnelId === null && node.local === null)
     return no(Reason.AddressNotAssigned, 'the Gateway has no tunnel whose name could be its address');
   const listeners = listenersOf(node);
   if (listeners.some(({ unusable }) => unusable === null)) return null;
@@ -46,4 +52,17 @@ function unprogrammable(node: GatewayNode): Finding | null {
       ? 'spec.listeners is empty: add a listener'
       : `no listener can be used; ${first.spec.name}: ${first.unusable?.message}`,
   );
+}
+
+/** What its addresses lack. */
+function unaddressed(node: GatewayNode, { objects }: Facts, addresses: readonly Address[]): Finding | null {
+  const { local } = node;
+  if (local?.published === true && hasService(node) && addresses.length === node.addresses.length) {
+    const service = `Service ${serviceKey(node)}`;
+    const fact = objects.get(service);
+    const problem = fact === undefined || fact.state === 'Applied' ? 'it has no address yet' : fact.message;
+    const isRefused = local.requestedIp !== null && fact?.state === 'Refused';
+    return no(isRefused ? Reason.AddressNotUsable : Reason.AddressNotAssigned, `${service}: ${problem}`);
+  }
+  return addresses.length > 0 ? null : no(Reason.AddressNotAssigned, 'no entry of the Gateway has an address');
 }

@@ -1,33 +1,35 @@
-// Graph → what the proxies are told: one entry for each tunnel, and the routes and backends behind it.
+// Graph → what the proxies are told: one entry for each tunnel, those of the proxies' own, and the routes and backends behind them.
 import type { PlanePlan } from '../api/plan.ts';
 import { compareText } from '../api/ref.ts';
 import { lastFor } from '../graph/memo.ts';
-import type { Attachment, GatewayNode, Graph, ListenerNode, RouteNode } from '../graph/types.ts';
+import { isServedByTunnel, tunnelEntryId } from '../graph/entry.ts';
+import type { Attachment, Graph, ListenerNode, RouteNode } from '../graph/types.ts';
 import type { AttachmentConfig, BackendConfig, EntryConfig, ListenerConfig, RouteConfig, TunnelConfig } from '#proxy/config/schema.ts';
+import { listenersOf } from './listeners.ts';
+import { renderLocalEntries } from './local-entry.ts';
 import type { Ports } from './ports.ts';
 
 /** The proxies that all Gateways without a data plane of their own share. */
 export const SHARED_PLANE = 'shared';
-
-const entryId = (tunnelId: string): string => `tunnel/${tunnelId}`;
 
 export function renderPlanes(graph: Graph, ports: Ports): readonly PlanePlan[] {
   const routes = graph.routes.map((node) => renderRoute(node)).filter((route) => route !== null);
   return [
     {
       id: SHARED_PLANE,
-      items: [...renderTunnelItems(graph), ...renderEntries(graph, ports), ...renderBackends(graph.routes), ...routes],
+      items: [
+        ...renderTunnelItems(graph),
+        ...renderEntries(graph, ports),
+        ...renderLocalEntries(graph, ports),
+        ...renderBackends(graph.routes),
+        ...routes,
+      ],
     },
   ];
 }
 
 const renderTunnelItems = ({ tunnels, tunnelProtocol }: Graph): readonly TunnelConfig[] =>
-  tunnels.map(({ id }) => ({ kind: 'tunnel', id, entry: entryId(id), protocol: tunnelProtocol }));
-
-export const listenersOf = ({ listeners, sets }: GatewayNode): readonly ListenerNode[] => [
-  ...listeners,
-  ...sets.flatMap((set) => set.listeners),
-];
+  tunnels.map(({ id }) => ({ kind: 'tunnel', id, entry: tunnelEntryId(id), protocol: tunnelProtocol }));
 
 /** Gateways that share a tunnel share its entry: a visitor cannot tell them apart. */
 function renderEntries({ gateways, tunnels }: Graph, ports: Ports): readonly EntryConfig[] {
@@ -38,12 +40,13 @@ function renderEntries({ gateways, tunnels }: Graph, ports: Ports): readonly Ent
   }
   return tunnels.flatMap(({ id }) => {
     const port = ports.get(id);
-    return port === undefined ? [] : [{ kind: 'entry' as const, id: entryId(id), port, listeners: byTunnel.get(id) ?? [] }];
+    return port === undefined ? [] : [{ kind: 'entry' as const, id: tunnelEntryId(id), port, listeners: byTunnel.get(id) ?? [] }];
   });
 }
 
-function renderListener({ id, spec, hostname, unusable }: ListenerNode): readonly ListenerConfig[] {
-  if (unusable !== null || (spec.protocol !== 'HTTP' && spec.protocol !== 'HTTPS')) return [];
+function renderListener(listener: ListenerNode): readonly ListenerConfig[] {
+  const { id, spec, hostname } = listener;
+  if (!isServedByTunnel(listener) || (spec.protocol !== 'HTTP' && spec.protocol !== 'HTTPS')) return [];
   return [{ id, protocol: spec.protocol, port: spec.port, ...(hostname === '' ? {} : { hostname }) }];
 }
 
@@ -73,10 +76,10 @@ const renderRoute = lastFor((node: RouteNode): RouteConfig | null => {
 
 /** Two parentRefs may select the same listener, one by name and one as part of the whole; the route is there once. */
 function renderAttachments(attachments: readonly Attachment[]): AttachmentConfig[] {
-  const byListener = new Map<string, AttachmentConfig>();
-  for (const { listener, tunnelId, hostnames } of attachments) {
-    if (!byListener.has(listener.id))
-      byListener.set(listener.id, { entry: entryId(tunnelId), listener: listener.id, hostnames: [...hostnames] });
+  const byPlace = new Map<string, AttachmentConfig>();
+  for (const { listener, entry, hostnames } of attachments) {
+    const place = `${entry} ${listener.id}`;
+    if (!byPlace.has(place)) byPlace.set(place, { entry, listener: listener.id, hostnames: [...hostnames] });
   }
-  return [...byListener.values()];
+  return [...byPlace.values()];
 }

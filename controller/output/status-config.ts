@@ -20,7 +20,11 @@ export function renderConfigStatus(
       ? isTrue(ConditionType.Valid, Reason.Valid, 'all fields can be used')
       : isFalse(ConditionType.Valid, { ...problem, reason: Reason.Invalid }),
     secrets === null
-      ? isTrue(ConditionType.SecretsResolved, Reason.SecretsFound, 'the Cloudflare API token was found')
+      ? isTrue(
+          ConditionType.SecretsResolved,
+          Reason.SecretsFound,
+          node.entry === 'Local' ? 'entry Local needs no Cloudflare API token' : 'the Cloudflare API token was found',
+        )
       : isFalse(ConditionType.SecretsResolved, secrets),
     ...(tunnel === undefined ? [] : [tunnelSynced(tunnel, facts, stored)]),
   ];

@@ -7,7 +7,8 @@ import type { Facts, StatusUpdate } from '../api/plan.ts';
 import { isInsecure } from '../graph/frontend-tls.ts';
 import type { GatewayNode, ListenerNode, ListenerSetNode, RouteNode } from '../graph/types.ts';
 import { gatewayProgrammed } from './programmed.ts';
-import { listenersOf } from './proxy-config.ts';
+import type { Address } from './entry-service.ts';
+import { listenersOf } from './listeners.ts';
 import { conditionsOf, updateOf } from './status-update.ts';
 
 /** Listener id → routes that it has accepted. */
@@ -35,9 +36,9 @@ export function renderGatewayStatuses(
   node: GatewayNode,
   counts: RouteCounts,
   facts: Facts,
-  stored: Gateway | undefined,
+  { stored, addresses }: { readonly stored: Gateway | undefined; readonly addresses: readonly Address[] },
 ): readonly StatusUpdate[] {
-  const programmed = gatewayProgrammed(node, facts, stored);
+  const programmed = gatewayProgrammed(node, facts, { stored, addresses });
   const findings = [
     gatewayAccepted(node),
     programmed,
@@ -53,7 +54,7 @@ export function renderGatewayStatuses(
     form: 'gateway',
     conditions: conditionsOf(node.object, findings),
     ownTypes: [ConditionType.Accepted, ConditionType.Programmed, ConditionType.ResolvedRefs, ConditionType.InsecureFrontendValidationMode],
-    addresses: node.addresses.map((value) => ({ type: 'Hostname', value })),
+    addresses,
     listeners: node.listeners.map((listener) => renderListener(listener, node.object, programmed, counts)),
     attachedListenerSets: sets.filter(({ attached }) => attached).length,
   });

@@ -3,6 +3,7 @@ import type { Route } from '../api/gateway.ts';
 import type { DesiredStatus, Facts, StatusUpdate } from '../api/plan.ts';
 import { compareText, keyOf } from '../api/ref.ts';
 import type { KindName, Snapshot } from '../api/snapshot.ts';
+import { publishedAddresses } from './entry-service.ts';
 import type { Graph } from '../graph/types.ts';
 import { renderClassStatus } from './status-class.ts';
 import { renderConfigStatus } from './status-config.ts';
@@ -21,7 +22,10 @@ export function renderStatuses(graph: Graph, facts: Facts, snapshot: Snapshot): 
     ...graph.configs.map((node) =>
       renderConfigStatus(node, graph.tunnels, facts, snapshot.objects.GatewayClassConfig.get(node.object.metadata.name)),
     ),
-    ...graph.gateways.flatMap((node) => renderGatewayStatuses(node, counts, facts, snapshot.objects.Gateway.get(node.key))),
+    ...graph.gateways.flatMap((node) => {
+      const stored = snapshot.objects.Gateway.get(node.key);
+      return renderGatewayStatuses(node, counts, facts, { stored, addresses: publishedAddresses(node, snapshot.objects.Service) });
+    }),
     ...graph.routes.map((node) => renderRouteStatus(node, graph.controllerName, facts)),
     ...renderFarewells(graph, snapshot),
   ];

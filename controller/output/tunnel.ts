@@ -37,6 +37,7 @@ function collectHostnames(parents: readonly ParentNode[]): ReadonlyMap<string, R
   const byTunnel = new Map<string, Set<string>>();
   for (const { attachments } of parents) {
     for (const { tunnelId, hostnames, listener } of attachments) {
+      if (tunnelId === null) continue;
       let known = byTunnel.get(tunnelId);
       if (known === undefined) byTunnel.set(tunnelId, (known = new Set()));
       if (hostnames.length === 0) known.add(listener.hostname);

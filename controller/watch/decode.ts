@@ -100,7 +100,12 @@ function content(row: KindRow, raw: Record<string, unknown>): Record<string, unk
     case 'ConfigMap':
       return pick(raw, ['data']);
     case 'Service':
-      return raw['spec'] === undefined ? {} : { spec: pick(raw['spec'], ['type', 'clusterIP', 'externalName', 'ports', 'selector']) };
+      return {
+        ...(raw['spec'] !== undefined && {
+          spec: pick(raw['spec'], ['type', 'clusterIP', 'externalName', 'ports', 'selector', 'loadBalancerIP']),
+        }),
+        ...(raw['status'] !== undefined && { status: pick(raw['status'], ['loadBalancer']) }),
+      };
     case 'EndpointSlice':
       return trimSlice(raw);
     default: {

@@ -108,7 +108,9 @@ export const kindShapes: { readonly [K in KindName]: Shape } = {
       'externalName?': 'string',
       'ports?': [{ port: 'number', 'name?': 'string', 'protocol?': 'string', 'appProtocol?': 'string' }],
       'selector?': 'map',
+      'loadBalancerIP?': 'string',
     },
+    'status?': { 'loadBalancer?': { 'ingress?': [{ 'ip?': 'string', 'hostname?': 'string' }] } },
   },
   EndpointSlice: {
     'addressType?': 'string',
@@ -120,12 +122,14 @@ export const kindShapes: { readonly [K in KindName]: Shape } = {
   CustomResourceDefinition: {},
   GatewayClassConfig: {
     spec: {
-      cloudflareCredentialsSecretRef: { ...secretKey, 'namespace?': 'string' },
+      'cloudflareCredentialsSecretRef?': { ...secretKey, 'namespace?': 'string' },
       'accountId?': 'string',
       'tunnelID?': 'string',
       'deriveFromToken?': 'boolean',
       'configPolicy?': 'string',
       'edge?': { 'certificates?': 'string' },
+      'entry?': 'string',
+      'service?': { 'type?': 'string' },
     },
   },
   GatewayConfig: {

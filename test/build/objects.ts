@@ -38,6 +38,7 @@ export const settings = (changes: Partial<Settings> = {}): Settings => ({
   tokenSecret: null,
   tunnelProtocol: 'auto',
   allowLoopbackEndpoints: false,
+  localEntry: false,
   ...changes,
 });
 
@@ -86,7 +87,7 @@ export const classConfig = (spec: Partial<GatewayClassConfig['spec']> = {}, { na
   apiVersion: 'cf.k8s.lex.la/v1alpha1',
   kind: 'GatewayClassConfig',
   metadata: { name: name ?? 'main', ...(created === undefined ? {} : { creationTimestamp: created }) },
-  spec: { cloudflareCredentialsSecretRef: { name: 'credentials' }, tunnelID: TUNNEL, configPolicy: 'Exclusive', ...spec },
+  spec: { cloudflareCredentialsSecretRef: { name: 'credentials' }, tunnelID: TUNNEL, configPolicy: 'Exclusive', entry: 'Tunnel', ...spec },
 });
 
 /** Class, configuration and credentials: what every Gateway needs. */

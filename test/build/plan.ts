@@ -8,6 +8,7 @@ import { buildGraph } from '#controller/graph/build.ts';
 import type { Graph } from '#controller/graph/types.ts';
 import { renderPlan, type Plan } from '#controller/output/plan.ts';
 import { allocatePorts, type Ports } from '#controller/output/ports.ts';
+import type { ConfigItem } from '#proxy/config/schema.ts';
 import { settings as defaults } from './objects.ts';
 import { snapshotOf } from './snapshot.ts';
 
@@ -20,9 +21,10 @@ export const happyFacts = (graph: Pick<Graph, 'tunnels'>): Facts => ({
     ]),
   ),
   planes: new Map([['shared', { state: 'Acknowledged', message: '', proxies: 2 }]]),
+  objects: new Map(),
 });
 
-export const nothingKnown: Facts = { tunnels: new Map(), planes: new Map() };
+export const nothingKnown: Facts = { tunnels: new Map(), planes: new Map(), objects: new Map() };
 
 export interface Planned {
   readonly snapshot: Snapshot;
@@ -95,8 +97,11 @@ function find(plan: Plan, object: string, listener: string | undefined): readonl
   return 'listeners' in desired ? (desired.listeners.find(({ name }) => name === listener)?.conditions ?? []) : [];
 }
 
+/** Whose key and certificate are served is what matters. */
+const withoutSecrets = (item: ConfigItem): unknown => (item.kind === 'certificate' ? { kind: item.kind, id: item.id } : item);
+
 /** The plan as plain data for goldens. API tokens are left out: that they are there is tested elsewhere. */
-export const readablePlan = ({ statuses, tunnels, planes, events }: Plan): unknown => ({
+export const readablePlan = ({ statuses, tunnels, planes, events, objects }: Plan): unknown => ({
   statuses: statuses.map(readable),
   tunnels: tunnels.map(({ tunnelId, accountId, policy, configs, folded, rules, last }) => ({
     tunnelId,
@@ -107,7 +112,8 @@ export const readablePlan = ({ statuses, tunnels, planes, events }: Plan): unkno
     rules: rules.map(({ hostname, service }) => `${hostname} → ${service}`),
     last: last.service,
   })),
-  planes,
+  planes: planes.map(({ id, items }) => ({ id, items: items.map(withoutSecrets) })),
+  ...(objects.length > 0 && { objects: objects.map(({ manifest }) => manifest) }),
   events: events.map(({ ref, type, reason, action, message }) => ({
     object: formatRef(ref),
     event: `${type}/${reason}/${action}`,

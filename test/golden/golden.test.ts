@@ -41,10 +41,11 @@ function read(file: string): Golden {
 }
 
 function factsOf(frame: Frame, graph: ReturnType<typeof buildGraph>): Facts {
-  const { tunnels, planes } = happyFacts(graph);
+  const { tunnels, planes, objects } = happyFacts(graph);
   return {
     tunnels: new Map([...tunnels, ...Object.entries(frame.facts?.tunnels ?? {})]) as Facts['tunnels'],
     planes: new Map([...planes, ...Object.entries(frame.facts?.planes ?? {})]) as Facts['planes'],
+    objects,
   };
 }
 

@@ -20,6 +20,7 @@ import {
 import { happyFacts, planOf } from '#test/build/plan.ts';
 
 const tunnels = (...ids: readonly string[]) => ({
+  gateways: [],
   tunnels: ids.map((id) => ({ id, accountId: null, apiToken: null, policy: 'Exclusive' as const, configs: [] })),
 });
 

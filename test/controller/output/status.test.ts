@@ -27,6 +27,7 @@ const acknowledged: PlaneFact = { state: 'Acknowledged', message: '', proxies: 1
 const facts = (tunnel: Partial<TunnelFact> | null, plane: Partial<PlaneFact> | null): Facts => ({
   tunnels: new Map(tunnel === null ? [] : [[TUNNEL, { ...synced, ...tunnel }]]),
   planes: new Map(plane === null ? [] : [['shared', { ...acknowledged, ...plane }]]),
+  objects: new Map(),
 });
 
 const programmedBefore = (object: Gateway): Gateway => ({
