@@ -20,6 +20,8 @@ export class Claims {
   readonly #places = new Map<string, ListenerNode>();
 
   claim(listener: ListenerNode, mayTake: boolean): ListenerNode {
+    // Without a port there is no place: that is what is wrong with it.
+    if (!listener.spec.port) return listener;
     const conflict = this.#conflict(listener);
     if (conflict !== null) return { ...listener, conflict, unusable: conflict, permissive: false };
     if (mayTake) {
