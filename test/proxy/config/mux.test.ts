@@ -51,11 +51,9 @@ test('garbage, early ends and half handshakes end their own connection only', as
   t.after(() => server.close(0));
   for (const bytes of ['\x16', '\x16\x03\x01\x00\xff\x01', '\x00\x00\x00', 'GET / HTTP/1.1\r\n', '']) {
     const socket = net.connect(server.port, '127.0.0.1');
-    socket.on('error', () => {});
     await once(socket, 'connect');
     socket.end(bytes, 'latin1');
-    socket.resume();
-    await once(socket, 'close');
+    await left(socket);
   }
   assert.equal(await put(server.port, 'token', Buffer.alloc(2)), 'secure 2');
 });
@@ -84,18 +82,20 @@ test('a server that is closed ends idle connections at once', async () => {
   const socket = net.connect(server.port, '127.0.0.1');
   socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
   await once(socket, 'data');
-  const closed = once(socket, 'close');
-  socket.resume();
-  await Promise.all([server.close(600_000), closed]);
+  await Promise.all([server.close(600_000), left(socket)]);
 });
 
 /** Says `first`, then `more` again and again; resolves when the other side has had enough. */
 async function drip(t: TestContext, socket: net.Socket, first: string, more: string): Promise<void> {
   const timer = setInterval(() => socket.write(more, 'latin1'), 5);
   t.after(() => clearInterval(timer));
-  socket.on('error', () => {});
-  socket.resume();
   socket.write(first, 'latin1');
-  await once(socket, 'close');
+  await left(socket);
   clearInterval(timer);
+}
+
+/** Resolves when the connection is gone, whether it was ended or reset: `once` would take a reset for a failure. */
+function left(socket: net.Socket): Promise<void> {
+  socket.on('error', () => {}).resume();
+  return new Promise((resolve) => socket.once('close', () => resolve()));
 }
