@@ -12,7 +12,7 @@ import { buildHint, gatewayApiCrds } from './tool-paths.ts';
 /** The experimental channel is a superset: it has the fields that a standard installation drops. */
 const CHANNEL = 'experimental';
 const GROUP = 'gateway.networking.k8s.io';
-const PLURALS = ['gatewayclasses', 'gateways', 'grpcroutes', 'httproutes', 'listenersets', 'referencegrants'];
+const PLURALS = ['backendtlspolicies', 'gatewayclasses', 'gateways', 'grpcroutes', 'httproutes', 'listenersets', 'referencegrants'];
 
 interface Crd {
   readonly metadata: { readonly annotations: Readonly<Record<string, string>> };

@@ -49,3 +49,42 @@ export const clientCertificateUnusable = (secret: string, problem: string): Caus
   reason: Reason.InvalidClientCertificateRef,
   message: `Secret ${secret} (spec.tls.backend.clientCertificateRef) ${problem}: it must be of type kubernetes.io/tls with PEM under tls.crt and tls.key`,
 });
+
+// BackendTLSPolicies
+
+const placeOf = (service: string, section: string | null): string =>
+  section === null ? `Service ${service}` : `port ${section} of Service ${service}`;
+
+export const policyConflicted = (service: string, section: string | null, winner: string): Cause => ({
+  reason: Reason.Conflicted,
+  message: `${placeOf(service, section)} is governed by BackendTLSPolicy ${winner}, which is older or comes first by name: remove one of the two, or name another port in sectionName`,
+});
+
+export const policySectionNotFound = (service: string, section: string): Cause => ({
+  reason: Reason.TargetNotFound,
+  message: `Service ${service} has no port named ${section}: correct sectionName in spec.targetRefs, or name the port`,
+});
+
+export const wellKnownUnknown = (value: string): Cause => ({
+  reason: Reason.Invalid,
+  message: `spec.validation.wellKnownCACertificates is ${value}: use System, or caCertificateRefs`,
+});
+
+export const noTrust = (): Cause => ({
+  reason: Reason.NoValidCACertificate,
+  message: 'spec.validation says nothing about whom to trust: set caCertificateRefs, or wellKnownCACertificates to System',
+});
+
+export const noPolicyCa = (problem: Cause): Cause => ({
+  reason: Reason.NoValidCACertificate,
+  message: `no certificate of a backend can be verified, so requests are answered with 500: ${problem.message}`,
+});
+
+/** What an accepted policy comes to as long as nobody speaks TLS to backends. */
+export const policyCloses = (): string =>
+  'the policy is valid; TLS to backends is not available in this version: requests for what it governs are answered with 500, never sent in clear';
+
+export const governedByPolicy = (field: string, service: string, port: number, policy: string): Cause => ({
+  reason: Reason.UnsupportedValue,
+  message: `port ${port} of Service ${service} (${field}) is governed by BackendTLSPolicy ${policy}: TLS to backends is not available in this version, and requests are not sent in clear instead; they are answered with 500`,
+});

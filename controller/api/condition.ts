@@ -33,6 +33,9 @@ export const Reason = {
   InvalidParameters: 'InvalidParameters',
   SupportedVersion: 'SupportedVersion',
   UnsupportedVersion: 'UnsupportedVersion',
+  // BackendTLSPolicy
+  Conflicted: 'Conflicted',
+  TargetNotFound: 'TargetNotFound',
   // Gateway and ListenerSet
   ListenersNotValid: 'ListenersNotValid',
   UnsupportedAddress: 'UnsupportedAddress',

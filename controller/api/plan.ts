@@ -2,6 +2,7 @@
 import type { ConfigItem } from '#proxy/config/schema.ts';
 import type { Condition, KubeObject, ObjectMeta } from './core.ts';
 import type { ListenerStatus, RouteParentStatus } from './gateway.ts';
+import type { PolicyAncestorStatus } from './policy.ts';
 import type { KindName } from './snapshot.ts';
 import type { Key, ObjectRef } from './ref.ts';
 
@@ -124,7 +125,15 @@ export type DesiredStatus =
       readonly listeners: readonly ListenerStatus[];
     }
   /** All our entries of a route; an empty list removes ours. */
-  | { readonly form: 'parents'; readonly controllerName: string; readonly parents: readonly RouteParentStatus[] };
+  | { readonly form: 'parents'; readonly controllerName: string; readonly parents: readonly RouteParentStatus[] }
+  /** All our entries of a policy, most important first; an empty list removes ours. */
+  | {
+      readonly form: 'ancestors';
+      readonly controllerName: string;
+      /** Of the conditions in our entries. */
+      readonly ownTypes: readonly string[];
+      readonly ancestors: readonly PolicyAncestorStatus[];
+    };
 
 /** A Kubernetes Event to record once per change of its text. */
 export interface EventPlan {

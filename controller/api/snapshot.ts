@@ -2,6 +2,7 @@
 import type { ConfigMap, CustomResourceDefinition, EndpointSlice, Namespace, Secret, Service } from './core.ts';
 import type { Gateway, GatewayClass, GRPCRoute, HTTPRoute, ListenerSet, ReferenceGrant } from './gateway.ts';
 import type { ExternalBackend, GatewayClassConfig, GatewayConfig } from './own.ts';
+import type { BackendTLSPolicy } from './policy.ts';
 import type { Key } from './ref.ts';
 
 /** Every watched kind and its type. */
@@ -12,6 +13,7 @@ export interface Kinds {
   HTTPRoute: HTTPRoute;
   GRPCRoute: GRPCRoute;
   ReferenceGrant: ReferenceGrant;
+  BackendTLSPolicy: BackendTLSPolicy;
   Namespace: Namespace;
   Service: Service;
   EndpointSlice: EndpointSlice;

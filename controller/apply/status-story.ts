@@ -1,7 +1,7 @@
 // A status in one line for a person at a terminal. Pure.
 import { ConditionType } from '#controller/api/condition.ts';
 import type { Condition } from '#controller/api/core.ts';
-import type { ListenerStatus, RouteParentStatus } from '#controller/api/gateway.ts';
+import type { ListenerStatus, ParentReference } from '#controller/api/gateway.ts';
 import type { DesiredStatus, StatusUpdate } from '#controller/api/plan.ts';
 import { formatRef, keyOf } from '#controller/api/ref.ts';
 
@@ -20,9 +20,15 @@ export const storyOf = ({ ref, desired }: StatusUpdate): string => `${formatRef(
 
 /** Everything that the object is to have is well. */
 export function isWell({ desired }: StatusUpdate): boolean {
-  const conditions = desired.form === 'parents' ? desired.parents.flatMap((parent) => parent.conditions) : desired.conditions;
+  const conditions = allConditions(desired);
   const listeners = desired.form === 'gateway' || desired.form === 'listeners' ? desired.listeners : [];
   return [...conditions, ...listeners.flatMap((listener) => listener.conditions)].every(isGood);
+}
+
+function allConditions(desired: DesiredStatus): readonly Condition[] {
+  if (desired.form === 'parents') return desired.parents.flatMap((parent) => parent.conditions);
+  if (desired.form === 'ancestors') return desired.ancestors.flatMap((ancestor) => ancestor.conditions);
+  return desired.conditions;
 }
 
 function parts(desired: DesiredStatus, namespace: string): readonly string[] {
@@ -30,7 +36,12 @@ function parts(desired: DesiredStatus, namespace: string): readonly string[] {
     case 'parents':
       if (desired.parents.length === 0) return ['no Gateway of this controller is its parent'];
       return desired.parents.map(
-        (parent) => (desired.parents.length === 1 ? '' : `${parentName(parent, namespace)}: `) + told(parent.conditions),
+        (parent) => (desired.parents.length === 1 ? '' : `${refName(parent.parentRef, namespace)}: `) + told(parent.conditions),
+      );
+    case 'ancestors':
+      if (desired.ancestors.length === 0) return ['no Gateway of this controller sends to what it targets'];
+      return desired.ancestors.map(
+        (ancestor) => (desired.ancestors.length === 1 ? '' : `${refName(ancestor.ancestorRef, namespace)}: `) + told(ancestor.conditions),
       );
     case 'conditions':
     case 'class':
@@ -66,8 +77,8 @@ function listener({ name, attachedRoutes, conditions }: ListenerStatus): string 
   return `listener ${name}: ${routes}${bad.length === 0 ? '' : `, ${told(bad)}`}`;
 }
 
-function parentName({ parentRef }: RouteParentStatus, namespace: string): string {
-  const section = parentRef.sectionName === undefined ? '' : `/${parentRef.sectionName}`;
-  const port = parentRef.port === undefined ? '' : `:${parentRef.port}`;
-  return `${parentRef.kind ?? 'Gateway'} ${keyOf(parentRef.namespace ?? namespace, parentRef.name)}${section}${port}`;
+function refName(ref: ParentReference, namespace: string): string {
+  const section = ref.sectionName === undefined ? '' : `/${ref.sectionName}`;
+  const port = ref.port === undefined ? '' : `:${ref.port}`;
+  return `${ref.kind ?? 'Gateway'} ${keyOf(ref.namespace ?? namespace, ref.name)}${section}${port}`;
 }

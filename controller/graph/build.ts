@@ -12,6 +12,8 @@ import { createIntent } from './intent.ts';
 import { lastCall, lastFor } from './memo.ts';
 import { byAge } from './order.ts';
 import { buildOwnership } from './ownership.ts';
+import { createPolicyBuilder } from './policy.ts';
+import { indexPolicies } from './policy-target.ts';
 import { buildParents, createRouteBuilder } from './route.ts';
 import { createServices } from './service.ts';
 import { decideClaims, keepVerdicts, type Verdicts } from './shadow.ts';
@@ -46,7 +48,9 @@ export function createGraphBuilder(): GraphBuilder {
   );
   const attach = createAttacher();
   const servicesOf = lastCall(createServices());
+  const governedOf = lastCall(indexPolicies);
   const buildRoute = createRouteBuilder();
+  const buildPolicies = createPolicyBuilder();
 
   return (snapshot, settings) => {
     const objects = objectsOf(snapshot);
@@ -64,8 +68,17 @@ export function createGraphBuilder(): GraphBuilder {
     const topology = topologyOf(gateways, ownership, objects.Namespace, tunnelProtocol);
     const attached = attach(routesOf(objects.HTTPRoute, objects.GRPCRoute), topology);
     const services = servicesOf(objects.Service, objects.EndpointSlice, settings.allowLoopbackEndpoints);
-    const routes = attached.map(({ route, parents }) => buildRoute(route, parents, { grants, services }));
-    return { classes, configs, tunnels, gateways, routes, controllerName: settings.controllerName, tunnelProtocol };
+    const governed = governedOf(objects.BackendTLSPolicy);
+    const routes = attached.map(({ route, parents }) => buildRoute(route, parents, { grants, services, governed }));
+    const policies = buildPolicies({
+      policies: objects.BackendTLSPolicy,
+      governed,
+      services: objects.Service,
+      routes,
+      configMaps: objects.ConfigMap,
+      secrets: objects.Secret,
+    });
+    return { classes, configs, tunnels, gateways, routes, policies, controllerName: settings.controllerName, tunnelProtocol };
   };
 }
 
@@ -79,6 +92,7 @@ function createIntents(): (snapshot: Snapshot) => Snapshot['objects'] {
   const ListenerSet = createIntent<Kinds['ListenerSet']>();
   const HTTPRoute = createIntent<Kinds['HTTPRoute']>();
   const GRPCRoute = createIntent<Kinds['GRPCRoute']>();
+  const BackendTLSPolicy = createIntent<Kinds['BackendTLSPolicy']>();
   return ({ objects }) => ({
     ...objects,
     GatewayClass: GatewayClass(objects.GatewayClass),
@@ -87,6 +101,7 @@ function createIntents(): (snapshot: Snapshot) => Snapshot['objects'] {
     ListenerSet: ListenerSet(objects.ListenerSet),
     HTTPRoute: HTTPRoute(objects.HTTPRoute),
     GRPCRoute: GRPCRoute(objects.GRPCRoute),
+    BackendTLSPolicy: BackendTLSPolicy(objects.BackendTLSPolicy),
   });
 }
 

@@ -11,9 +11,12 @@ import { credentialsKey } from './config.ts';
 import { frontendReferents } from './frontend-tls.ts';
 import { parentGateway } from './gateway.ts';
 import { indexGrants } from './grant.ts';
+import { policyReferents } from './policy.ts';
+import { policiesOfOurs } from './policy-wanted.ts';
 
-/** API tokens of configurations, the connector token, and certificates of Gateways and listeners: of other namespaces only where a grant permits it. */
-export function wantedObjects({ objects }: Snapshot, settings: Settings): WantedObjects {
+/** API tokens of configurations, the connector token, certificates of Gateways and listeners, and CA certificates of policies: of other namespaces only where a grant permits it. */
+export function wantedObjects(snapshot: Snapshot, settings: Settings): WantedObjects {
+  const { objects } = snapshot;
   const secrets = new Set<Key>();
   const configMaps = new Set<Key>();
   if (settings.tokenSecret !== null) secrets.add(settings.tokenSecret);
@@ -34,6 +37,9 @@ export function wantedObjects({ objects }: Snapshot, settings: Settings): Wanted
     const clientCertificate = clientCertificateSecret(gateway, grants);
     if (clientCertificate !== null) secrets.add(clientCertificate);
     for (const { kind, key } of frontendReferents(gateway, grants)) (kind === 'Secret' ? secrets : configMaps).add(key);
+  }
+  for (const policy of policiesOfOurs(snapshot, isOurs)) {
+    for (const { kind, key } of policyReferents(policy)) (kind === 'Secret' ? secrets : configMaps).add(key);
   }
   const owners: readonly (readonly [CertificateOwner, ListenerSet['spec']['listeners']])[] = [
     ...gateways.map(({ metadata, spec }) => [{ kind: 'Gateway', namespace: metadata.namespace ?? '' }, spec.listeners ?? []] as const),

@@ -10,6 +10,7 @@ import type { Grants } from './grant.ts';
 import { entriesOf } from './entry.ts';
 import { draftGrpcRules } from './grpc-route.ts';
 import { draftHttpRules } from './http-route.ts';
+import type { Governed } from './policy-target.ts';
 import { outlineRoute, type RouteOutline } from './rule.ts';
 import type { ServiceNode, Services } from './service.ts';
 import { settleClaims, type Loss, type Verdicts } from './shadow.ts';
@@ -46,6 +47,7 @@ function shadowed(losses: readonly Loss[]): Cause | null {
 export interface References {
   readonly grants: Grants;
   readonly services: Services;
+  readonly governed: Governed;
 }
 
 /** What a node was made of; as long as all of it is the same, so is the node. */
@@ -53,13 +55,14 @@ interface Ingredients {
   readonly parents: readonly ParentNode[];
   readonly grants: Grants;
   readonly services: readonly (ServiceNode | undefined)[];
+  readonly governors: readonly unknown[];
 }
 
 /** Builds nodes; the previous node of a route is returned again when nothing that it was made of has changed. */
 export function createRouteBuilder(): (route: Route, parents: readonly ParentNode[], references: References) => RouteNode {
   const outlines = new WeakMap<Route, { readonly outline: RouteOutline; readonly keys: readonly Key[] }>();
   const nodes = new WeakMap<Route, { readonly node: RouteNode; readonly from: Ingredients }>();
-  return (route, parents, { grants, services }) => {
+  return (route, parents, { grants, services, governed }) => {
     const namespace = route.metadata.namespace ?? '';
     let own = outlines.get(route);
     if (own === undefined) {
@@ -70,11 +73,13 @@ export function createRouteBuilder(): (route: Route, parents: readonly ParentNod
     }
     const known = nodes.get(route);
     if (known !== undefined && known.from.parents === parents && known.from.grants === grants) {
-      const { services: before } = known.from;
-      if (own.keys.every((key, index) => services.get(key) === before[index])) return known.node;
+      const { services: before, governors } = known.from;
+      if (own.keys.every((key, index) => services.get(key) === before[index] && governed.get(key) === governors[index])) return known.node;
     }
-    const node = buildRoute(route, parents, own.outline, { kind: route.kind, namespace, grants, services });
-    nodes.set(route, { node, from: { parents, grants, services: own.keys.map((key) => services.get(key)) } });
+    const node = buildRoute(route, parents, own.outline, { kind: route.kind, namespace, grants, services, governed });
+    const { keys } = own;
+    const from = { parents, grants, services: keys.map((key) => services.get(key)), governors: keys.map((key) => governed.get(key)) };
+    nodes.set(route, { node, from });
     return node;
   };
 }
@@ -82,13 +87,23 @@ export function createRouteBuilder(): (route: Route, parents: readonly ParentNod
 function buildRoute(route: Route, parents: readonly ParentNode[], outline: RouteOutline, context: RefContext): RouteNode {
   const rules: RuleConfig[] = [];
   const backends = new Map<string, BackendNode>();
+  const services = new Set<Key>();
   const problems: Cause[] = [];
+  const closed: Cause[] = [];
   for (const { config, backends: refs } of outline.rules) {
     const resolved = refs.map((ref) => resolveRef(ref, context));
     problems.push(...resolved.map(({ problem }) => problem).filter((problem) => problem !== null));
+    for (const { service } of resolved) if (service !== null) services.add(service);
+    const reasons = resolved.map((ref) => ref.closed).filter((reason) => reason !== null);
+    closed.push(...reasons);
     if (config === null) continue;
     if (config.error !== undefined) {
       rules.push(config);
+      continue;
+    }
+    const error = reasons.length > 0 && reasons.length === resolved.length ? combine(reasons) : null;
+    if (error !== null) {
+      rules.push({ ...config, backends: [], error: { status: 500, reason: error.message } });
       continue;
     }
     rules.push({ ...config, backends: resolved.map(({ share }) => share) });
@@ -100,8 +115,9 @@ function buildRoute(route: Route, parents: readonly ParentNode[], outline: Route
     parents,
     rules,
     backends: [...backends.values()],
+    services: [...services],
     unservable: outline.unservable,
-    partial: outline.partial,
+    partial: outline.unservable === null ? combine([outline.partial, ...closed]) : null,
     references: combine(problems),
   };
 }

@@ -5,6 +5,7 @@
 import type { Cause } from '../api/condition.ts';
 import type { Gateway, GatewayClass, Listener, ListenerSet, ParentReference, Route } from '../api/gateway.ts';
 import type { GatewayClassConfig } from '../api/own.ts';
+import type { BackendTLSPolicy } from '../api/policy.ts';
 import type { Key } from '../api/ref.ts';
 import type { BackendConfig, RuleConfig } from '#proxy/config/schema.ts';
 import type { Installation } from './installed.ts';
@@ -175,6 +176,8 @@ export interface RouteNode {
   readonly parents: readonly ParentNode[];
   readonly rules: readonly RuleConfig[];
   readonly backends: readonly BackendNode[];
+  /** Existing Services that its rules refer to, as far as they may. */
+  readonly services: readonly Key[];
   /** No rule can be carried out. */
   readonly unservable: Cause | null;
   /** Some rules or parts of them cannot be carried out. */
@@ -190,6 +193,30 @@ export interface BackendNode {
   readonly refused: readonly string[];
 }
 
+/** A BackendTLSPolicy that concerns a Gateway of ours. */
+export interface PolicyNode {
+  readonly object: BackendTLSPolicy;
+  readonly key: Key;
+  /** CA certificates as PEM, or those of the system; null when there is nothing to verify a backend with. */
+  readonly trust: { readonly ca: string } | 'System' | null;
+  /** Why it is accepted nowhere. */
+  readonly refused: Cause | null;
+  /** What is wrong with its caCertificateRefs. */
+  readonly references: Cause | null;
+  /** Oldest first. */
+  readonly ancestors: readonly AncestorNode[];
+}
+
+/** A Gateway with routes to a Service that a policy targets. */
+export interface AncestorNode {
+  readonly namespace: string;
+  readonly name: string;
+  /** The policy governs none of its targets here. */
+  readonly refused: Cause | null;
+  /** It does not govern some of them. */
+  readonly partial: Cause | null;
+}
+
 export interface Graph {
   readonly classes: readonly ClassNode[];
   readonly configs: readonly ConfigNode[];
@@ -198,6 +225,8 @@ export interface Graph {
   readonly gateways: readonly GatewayNode[];
   /** Those with a parent of ours, oldest first. */
   readonly routes: readonly RouteNode[];
+  /** Oldest first. */
+  readonly policies: readonly PolicyNode[];
   readonly controllerName: string;
   readonly tunnelProtocol: 'http2' | 'quic';
 }

@@ -35,6 +35,7 @@ const rows: readonly KindRow[] = [
   { ...gatewayApi, kind: 'ListenerSet', plural: 'listenersets' },
   { ...gatewayApi, kind: 'HTTPRoute', plural: 'httproutes' },
   { ...gatewayApi, kind: 'GRPCRoute', plural: 'grpcroutes' },
+  { ...gatewayApi, kind: 'BackendTLSPolicy', plural: 'backendtlspolicies' },
   { ...gatewayApi, kind: 'ReferenceGrant', plural: 'referencegrants', versions: ['v1', 'v1beta1'] },
   { ...core, kind: 'Namespace', plural: 'namespaces', namespaced: false },
   { ...core, kind: 'Service', plural: 'services' },

@@ -1,21 +1,15 @@
 // What an object's status should become, given what it is: ours brought up to date, everybody else's kept, nothing moved without need.
 import { ConditionType } from '#controller/api/condition.ts';
 import type { KubeObject } from '#controller/api/core.ts';
-import { GATEWAY_GROUP, type ListenerStatus, type ParentReference, type RouteParentStatus } from '#controller/api/gateway.ts';
+import { GATEWAY_GROUP, type ListenerStatus } from '#controller/api/gateway.ts';
 import { OWN_GROUP } from '#controller/api/own.ts';
 import type { DesiredStatus, StatusUpdate } from '#controller/api/plan.ts';
 import { equalJson } from './equal.ts';
 import { mergeConditions, newestGeneration } from './merge-conditions.ts';
+import { entriesOf, entryGenerations, mergeEntries, type Occasion } from './merge-entries.ts';
+import { asFields, asList, type Fields } from './stored.ts';
 
 export type ObjectWithStatus = KubeObject & { readonly status?: unknown };
-
-type Fields = Readonly<Record<string, unknown>>;
-
-/** Moment and generation of this merge, for every part of it. */
-interface Occasion {
-  readonly generation: number;
-  readonly now: string;
-}
 
 /**
  * The whole new status, or null when nothing is to be written: it would be the same, or a condition of ours that is stored speaks of a
@@ -29,10 +23,11 @@ export function mergeStatus(current: ObjectWithStatus, update: StatusUpdate, now
 }
 
 function merged(stored: Fields, desired: DesiredStatus, current: ObjectWithStatus, occasion: Occasion): Fields {
-  if (desired.form === 'parents') {
-    const parents = mergeParents(stored['parents'], desired, current.metadata.namespace ?? '', occasion);
-    // A route that nobody speaks of has no status; an empty list would be the first word about it.
-    return parents.length === 0 && stored['parents'] === undefined ? stored : { ...stored, parents };
+  if (hasEntries(desired)) {
+    const own = entriesOf(desired);
+    const entries = mergeEntries(stored[own.field], own, current.metadata.namespace ?? '', occasion);
+    // An object that nobody speaks of has no status; an empty list would be the first word about it.
+    return entries.length === 0 && stored[own.field] === undefined ? stored : { ...stored, [own.field]: entries };
   }
   const status: Record<string, unknown> = { ...stored, conditions: conditionsOf(stored, desired, occasion) };
   if (desired.form === 'conditions') return status;
@@ -51,6 +46,9 @@ function withField(status: Record<string, unknown>, name: string, list: readonly
   return status;
 }
 
+type WithEntries = Extract<DesiredStatus, { form: 'parents' | 'ancestors' }>;
+const hasEntries = (desired: DesiredStatus): desired is WithEntries => desired.form === 'parents' || desired.form === 'ancestors';
+
 /** Types under our own group are ours wherever they stand: an older version of this controller may have written them. */
 const isOwnType = (type: string): boolean => type.startsWith(`${OWN_GROUP}/`);
 
@@ -67,7 +65,7 @@ const oneOf =
   (type: string): boolean =>
     ownTypes.includes(type) || isOwnType(type);
 
-function conditionsOf(stored: Fields, desired: Exclude<DesiredStatus, { form: 'parents' }>, occasion: Occasion): readonly unknown[] {
+function conditionsOf(stored: Fields, desired: Exclude<DesiredStatus, WithEntries>, occasion: Occasion): readonly unknown[] {
   return mergeConditions(stored['conditions'], { desired: desired.conditions, isOurs: oneOf(desired.ownTypes), ...occasion });
 }
 
@@ -86,58 +84,6 @@ function mergeListeners(stored: unknown, desired: readonly ListenerStatus[], occ
   }));
 }
 
-/** GEP-1742 and the schema: at most so many parents of all controllers together. */
-const MOST_PARENTS = 32;
-
-/** Entries of other controllers stay verbatim and in their places; ours too, and new ones come first, or behind our last. */
-function mergeParents(
-  stored: unknown,
-  desired: Extract<DesiredStatus, { form: 'parents' }>,
-  namespace: string,
-  occasion: Occasion,
-): readonly object[] {
-  const list = asList(stored);
-  const isOurs = (entry: Fields): boolean => entry['controllerName'] === desired.controllerName;
-  const room = MOST_PARENTS - list.filter((entry) => !isOurs(entry)).length;
-  const missing = new Map(desired.parents.slice(0, Math.max(0, room)).map((parent) => [parentKey(parent.parentRef, namespace), parent]));
-  const merged: object[] = [];
-  let afterOurs = 0;
-  for (const entry of list) {
-    if (!isOurs(entry)) {
-      merged.push(entry);
-      continue;
-    }
-    const key = parentKey(asFields(entry['parentRef']), namespace);
-    const parent = missing.get(key);
-    if (parent === undefined) continue;
-    missing.delete(key);
-    merged.push(mergeParent(entry, parent, occasion));
-    afterOurs = merged.length;
-  }
-  merged.splice(afterOurs, 0, ...[...missing.values()].map((parent) => mergeParent({}, parent, occasion)));
-  return merged;
-}
-
-// An entry belongs to the controller that it names, with all of its conditions.
-const mergeParent = (stored: Fields, { parentRef, controllerName, conditions }: RouteParentStatus, occasion: Occasion): object => ({
-  ...stored,
-  parentRef: { group: GATEWAY_GROUP, kind: 'Gateway', ...parentRef },
-  controllerName,
-  conditions: mergeConditions(stored['conditions'], { desired: conditions, isOurs: () => true, ...occasion }),
-});
-
-/** Two references are the same parent also when one spells a default out. */
-function parentKey(ref: Partial<ParentReference>, namespace: string): string {
-  return JSON.stringify([
-    ref.group ?? GATEWAY_GROUP,
-    ref.kind ?? 'Gateway',
-    ref.namespace ?? namespace,
-    ref.name ?? '',
-    ref.sectionName ?? '',
-    ref.port ?? 0,
-  ]);
-}
-
 /**
  * A stored condition from the future of this update: somebody of us looked at a newer object. One beyond the object's own generation
  * is no such proof but a mistake, and must not silence us for ever.
@@ -148,9 +94,9 @@ function isOutdated(current: ObjectWithStatus, stored: Fields, { desired, genera
 }
 
 function storedGenerations(stored: Fields, desired: DesiredStatus): readonly number[] {
-  if (desired.form === 'parents') {
-    const ours = asList(stored['parents']).filter((entry) => entry['controllerName'] === desired.controllerName);
-    return ours.map((entry) => newestGeneration(entry['conditions'], () => true));
+  if (hasEntries(desired)) {
+    const own = entriesOf(desired);
+    return entryGenerations(stored[own.field], own);
   }
   const listeners = 'listeners' in desired ? asList(stored['listeners']) : [];
   return [
@@ -158,8 +104,3 @@ function storedGenerations(stored: Fields, desired: DesiredStatus): readonly num
     ...listeners.map((listener) => newestGeneration(listener['conditions'], isListenerType)),
   ];
 }
-
-const asFields = (value: unknown): Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
-
-const asList = (value: unknown): readonly Fields[] => (Array.isArray(value) ? value.map(asFields) : []);

@@ -8,6 +8,7 @@ import type { Graph } from '../graph/types.ts';
 import { renderClassStatus } from './status-class.ts';
 import { renderConfigStatus } from './status-config.ts';
 import { countRoutes, renderGatewayStatuses } from './status-gateway.ts';
+import { renderPolicyFarewells, renderPolicyStatus } from './status-policy.ts';
 import { renderRouteStatus } from './status-route.ts';
 import { updateOf } from './status-update.ts';
 
@@ -27,7 +28,9 @@ export function renderStatuses(graph: Graph, facts: Facts, snapshot: Snapshot): 
       return renderGatewayStatuses(node, counts, facts, { stored, addresses: publishedAddresses(node, snapshot.objects.Service) });
     }),
     ...graph.routes.map((node) => renderRouteStatus(node, graph.controllerName, facts)),
+    ...graph.policies.map((node) => renderPolicyStatus(node, graph.controllerName)),
     ...renderFarewells(graph, snapshot),
+    ...renderPolicyFarewells(graph.policies, snapshot.objects.BackendTLSPolicy, graph.controllerName),
   ];
 }
 

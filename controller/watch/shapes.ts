@@ -100,6 +100,17 @@ export const kindShapes: { readonly [K in KindName]: Shape } = {
       to: [{ group: 'string', kind: 'string', 'name?': 'string' }],
     },
   },
+  BackendTLSPolicy: {
+    spec: {
+      targetRefs: [{ group: 'string', kind: 'string', name: 'string', 'sectionName?': 'string' }],
+      validation: {
+        hostname: 'string',
+        'caCertificateRefs?': [caReference],
+        'wellKnownCACertificates?': 'string',
+        'subjectAltNames?': [{ type: 'string', 'hostname?': 'string', 'uri?': 'string' }],
+      },
+    },
+  },
   Namespace: {},
   Service: {
     'spec?': {
@@ -153,4 +164,5 @@ export const statusShape: Shape = {
   'addresses?': [{ value: 'string' }],
   'listeners?': [{ name: 'string', 'conditions?': [condition] }],
   'parents?': [{ parentRef: { name: 'string' }, controllerName: 'string', 'conditions?': [condition] }],
+  'ancestors?': [{ ancestorRef: { name: 'string' }, controllerName: 'string', 'conditions?': [condition] }],
 };

@@ -60,6 +60,14 @@ function readable({ ref, generation, desired }: StatusUpdate): Readonly<Record<s
     }));
     return { object, parents };
   }
+  if (desired.form === 'ancestors') {
+    const ancestors = desired.ancestors.map(({ ancestorRef, controllerName, conditions }) => ({
+      ancestorRef,
+      controllerName,
+      conditions: lines(conditions),
+    }));
+    return { object, ancestors };
+  }
   return {
     object,
     conditions: lines(desired.conditions),
@@ -79,7 +87,7 @@ function readable({ ref, generation, desired }: StatusUpdate): Readonly<Record<s
   };
 }
 
-/** Conditions of one object as `Type: Status/Reason`; of a route's first parent; `listener` names one of a Gateway or set. */
+/** Conditions of one object as `Type: Status/Reason`; of a route's first parent, a policy's first ancestor; `listener` names one of a Gateway or set. */
 export function conditions(plan: Plan, object: string, listener?: string): Readonly<Record<string, string>> {
   return Object.fromEntries(find(plan, object, listener).map(({ type, status, reason }) => [type, `${status}/${reason}`]));
 }
@@ -93,6 +101,7 @@ function find(plan: Plan, object: string, listener: string | undefined): readonl
   if (desired === undefined)
     throw new Error(`there is no status for ${object}, only for ${plan.statuses.map(({ ref }) => formatRef(ref)).join(', ')}`);
   if (desired.form === 'parents') return desired.parents[0]?.conditions ?? [];
+  if (desired.form === 'ancestors') return desired.ancestors[0]?.conditions ?? [];
   if (listener === undefined) return desired.conditions;
   return 'listeners' in desired ? (desired.listeners.find(({ name }) => name === listener)?.conditions ?? []) : [];
 }

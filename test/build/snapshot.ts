@@ -10,6 +10,7 @@ const KINDS = [
   'HTTPRoute',
   'GRPCRoute',
   'ReferenceGrant',
+  'BackendTLSPolicy',
   'Namespace',
   'Service',
   'EndpointSlice',

@@ -34,7 +34,9 @@ const watched = [...kindRows.values()]
   .flatMap((row) => reads(`${row.group}/${row.plural}${row.onlyName === undefined ? '' : ` named ${row.onlyName}`}`));
 
 const statuses = [
-  ...['gatewayclasses', 'gateways', 'listenersets', 'httproutes', 'grpcroutes'].map((kind) => `gateway.networking.k8s.io/${kind}/status`),
+  ...['gatewayclasses', 'gateways', 'listenersets', 'httproutes', 'grpcroutes', 'backendtlspolicies'].map(
+    (kind) => `gateway.networking.k8s.io/${kind}/status`,
+  ),
   'cf.k8s.lex.la/gatewayclassconfigs/status',
 ].map((what) => `${what} update`);
 

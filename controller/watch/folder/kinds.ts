@@ -4,6 +4,7 @@ import { OWN_GROUP, OWN_VERSION, ownKinds } from '#controller/api/own.ts';
 import type { KindName } from '#controller/api/snapshot.ts';
 import type { StructuralSchema } from '#controller/api/structural.ts';
 import { configMapSchema, endpointSliceSchema, namespaceSchema, secretSchema, serviceSchema } from './schemas/core.ts';
+import backendTlsPolicies from './schemas/backendtlspolicies.json' with { type: 'json' };
 import gatewayClasses from './schemas/gatewayclasses.json' with { type: 'json' };
 import gateways from './schemas/gateways.json' with { type: 'json' };
 import grpcRoutes from './schemas/grpcroutes.json' with { type: 'json' };
@@ -44,7 +45,7 @@ interface Bundled {
   readonly schema: unknown;
 }
 
-const gatewayApi = [gatewayClasses, gateways, listenerSets, httpRoutes, grpcRoutes, referenceGrants].map(
+const gatewayApi = [gatewayClasses, gateways, listenerSets, httpRoutes, grpcRoutes, referenceGrants, backendTlsPolicies].map(
   ({ kind, group, versions, scope, schema }: Bundled): FolderKind => ({
     kind: kind as KindName,
     group,

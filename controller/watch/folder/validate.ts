@@ -67,7 +67,7 @@ function stored(object: Record<string, unknown>, kind: FolderKind): KubeObject {
 const apiVersionOf = ({ group }: FolderKind, version: string): string => (group === '' ? version : `${group}/${version}`);
 
 /** Kinds of the groups that we read which are none of ours: no misspelling of one that is. */
-const OTHERS = new Set(['BackendTLSPolicy', 'TLSRoute', 'TCPRoute', 'UDPRoute', 'EndpointSliceList', 'Endpoints', 'ServiceAccount']);
+const OTHERS = new Set(['TLSRoute', 'TCPRoute', 'UDPRoute', 'EndpointSliceList', 'Endpoints', 'ServiceAccount']);
 
 /** The kind; or what to call an object that is not for us; or null, and findings say why it is no object at all. */
 function classify(value: unknown, findings: Findings): FolderKind | string | null {
