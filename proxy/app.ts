@@ -180,7 +180,8 @@ class ProxyApp implements Proxy {
       else wanted.push({ id, token: ofTunnel, protocol: chosen });
     }
     this.#tellTokenProblems(problems);
-    this.#connectors.want(wanted);
+    // A tunnel ID with a typing error must not end what works: who has nobody to turn to stays where it is.
+    if (wanted.length > 0 || this.#tunnels.length === 0) this.#connectors.want(wanted);
   }
 
   #tellTokenProblems(problems: ReadonlyMap<string, string>): void {

@@ -86,8 +86,17 @@ interface Running {
   readonly answer: () => Promise<string>;
 }
 
-/** A proxy that serves, with one request in flight, then a configuration without its tunnel: the connector is leaving and cannot yet. */
-async function startLeaving(t: TestContext): Promise<Running> {
+interface Serving {
+  readonly entryPort: number;
+  readonly tunnel: TestTunnel;
+  readonly push: (items: readonly ConfigItem[]) => Promise<void>;
+  readonly backendPort: number;
+  /** The answer to `/held`, once it was asked for. */
+  readonly held: Promise<http.ServerResponse>;
+}
+
+/** A proxy that is connected to a tunnel and serves. */
+async function startServing(t: TestContext): Promise<Serving> {
   const folder = mkdtempSync(path.join(tmpdir(), 'cftunnel-proxy-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const held = Promise.withResolvers<http.ServerResponse>();
@@ -102,14 +111,20 @@ async function startLeaving(t: TestContext): Promise<Running> {
     PROXY_EDGE_CA: path.join(folder, 'ca.pem'),
     PROXY_STATE_DIR: folder,
   });
-  const wanted = configuration(tunnel.id, entryPort, origin.port);
-  await push(wanted);
+  await push(configuration(tunnel.id, entryPort, origin.port));
   await connected(tunnel);
+  return { entryPort, tunnel, push, backendPort: origin.port, held: held.promise };
+}
+
+/** A proxy that serves, with one request in flight, then a configuration without its tunnel: the connector is leaving and cannot yet. */
+async function startLeaving(t: TestContext): Promise<Running> {
+  const { entryPort, tunnel, push, backendPort, held } = await startServing(t);
+  const wanted = configuration(tunnel.id, entryPort, backendPort);
 
   const request = openVisit(tunnel, { secure: true, path: '/held' });
   request.end();
   const replied = once(request, 'response') as Promise<[http.IncomingMessage]>;
-  const response = await held.promise;
+  const response = await held;
   await push([]);
   await tunnel.edge.when(() => tunnel.edge.connections(tunnel.id).every(({ isDraining }) => isDraining));
   const answer = async (): Promise<string> => {
@@ -141,4 +156,15 @@ test('an entry that is wanted again before that stays open', async (t) => {
   await tunnel.edge.when(() => others().length === 1 && tunnel.edge.connections(tunnel.id).length === 1);
   await connected(tunnel);
   for (let count = 0; count < 10; count += 1) assert.equal((await visit(tunnel, { secure: true })).text, 'at once');
+});
+
+test('a tunnel that there is no token for ends no connection as long as it is the only one that is wanted', async (t) => {
+  const { entryPort, tunnel, push, backendPort } = await startServing(t);
+  const connectors = () => tunnel.edge.connections(tunnel.id).map(({ connectorId, isDraining }) => ({ connectorId, isDraining }));
+  const before = connectors();
+  await push(configuration('6ba7b811-9dad-41d1-80b4-00c04fd430c8', entryPort, backendPort));
+  assert.equal((await visit(tunnel, { secure: true })).text, 'at once');
+  assert.deepEqual(connectors(), before);
+  await push([]);
+  await tunnel.edge.when(() => tunnel.edge.connections(tunnel.id).length === 0);
 });
