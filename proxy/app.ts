@@ -13,6 +13,7 @@ import { ConnectorSet } from './connector/set.ts';
 import type { WantedTunnel } from './connector/set.ts';
 import { TokenFile } from './connector/token-file.ts';
 import { DataPlane } from './data-plane.ts';
+import { LocalEntries } from './local-entries.ts';
 import { AccessLog } from './observe/access-log.ts';
 import { MetricsPage } from './metrics-page.ts';
 import type { ProxySettings } from './settings.ts';
@@ -40,6 +41,7 @@ class ProxyApp implements Proxy {
   readonly #log: ConnectorLog;
   readonly #metrics = new MetricsPage();
   readonly #dataPlane: DataPlane;
+  readonly #localEntries: LocalEntries;
   readonly #connectors: ConnectorSet;
   readonly #receiver = new ConfigReceiver((accepted) => this.#apply(accepted));
   readonly #lastGood: LastGood;
@@ -60,7 +62,15 @@ class ProxyApp implements Proxy {
     this.#settings = settings;
     this.#log = log;
     const accessLog = settings.accessLog.enabled ? createAccessLog(settings.accessLog) : undefined;
-    this.#dataPlane = new DataPlane({ log, random: Math.random, metrics: this.#metrics.requests, ...(accessLog && { accessLog }) });
+    const options = { trustedHops: settings.trustedHops };
+    this.#dataPlane = new DataPlane({
+      log,
+      random: Math.random,
+      metrics: this.#metrics.requests,
+      options,
+      ...(accessLog && { accessLog }),
+    });
+    this.#localEntries = new LocalEntries(this.#dataPlane, settings.entryAddress, log);
     this.#connectors = new ConnectorSet({
       create: (wanted) => this.#createConnector(wanted),
       onChange: () => this.#connectorChanged(),
@@ -119,16 +129,19 @@ class ProxyApp implements Proxy {
     const { config, header } = accepted;
     const table = await compile(config);
     await this.#openEntries(config);
+    const unopened = await this.#localEntries.open(config);
     this.#dataPlane.setTable(table);
     this.#table = table;
     this.#tunnels = config.tunnels;
     this.#problems = [
+      ...unopened,
       ...accepted.problems.map(({ item, field, message }) => `${item}${field && `, ${field}`}: ${message}`),
       ...table.problems.map(({ routeId, ruleIndex, field, message }) => `${routeId}, rules[${ruleIndex}].${field}: ${message}`),
     ].slice(0, MAX_PROBLEMS);
     this.#appliedAt = new Date().toISOString();
     this.#connect();
     void this.#closeEntries(config);
+    this.#localEntries.close(config);
     this.#log.info({ epoch: header.epoch, sequence: header.sequence, ...table.counts }, 'configuration applied');
     await this.#lastGood.store(accepted).catch((error: Error) => this.#storeFailed(error));
   }

@@ -5,7 +5,8 @@ import type { RequestKey, RouteTable } from '#proxy/table/types.ts';
 import { HTTP_DEFAULTS, type HttpOptions } from './http/options.ts';
 import type { Log, Plane } from './http/plane.ts';
 import { RequestHead } from './http/request-head.ts';
-import { FrontServer } from './http/server.ts';
+import { LocalServer } from './http/local-server.ts';
+import { FrontServer, type PortServer } from './http/server.ts';
 import { UPSTREAM_DEFAULTS, type UpstreamOptions } from './upstream/options.ts';
 import { Upstreams } from './upstream/upstreams.ts';
 
@@ -41,9 +42,9 @@ export class DataPlane implements Plane {
   readonly key: RequestKey = { host: '', hostPort: 0, scheme: 'http', method: '', path: '', query: '', rawHeaders: [] };
   tick = 0;
 
-  private readonly servers = new Map<number, FrontServer>();
+  private readonly servers = new Map<number, PortServer>();
   /** No longer accepting, with connections that are still open. */
-  private readonly leaving = new Set<FrontServer>();
+  private readonly leaving = new Set<PortServer>();
   private readonly timer: NodeJS.Timeout;
   private table: RouteTable | null = null;
   private exchanges = 0;
@@ -70,9 +71,17 @@ export class DataPlane implements Plane {
     this.upstreams.swap(table.backends.values());
   }
 
-  /** Opens a listener; port 0 takes a free one. Requests get 503 until a table has an entry for the port. */
+  /** Opens a tunnel's listener; port 0 takes a free one. Requests get 503 until a table has an entry for the port. */
   async listen(port: number, host = '127.0.0.1'): Promise<{ readonly port: number }> {
-    const server = await FrontServer.listen(this, port, host);
+    return this.opened(await FrontServer.listen(this, port, host));
+  }
+
+  /** Opens a listener of the proxy's own entry. Connections are closed until a table has a local entry for the port. */
+  async listenLocal(port: number, host: string): Promise<{ readonly port: number }> {
+    return this.opened(await LocalServer.listen(this, port, host));
+  }
+
+  private opened(server: PortServer): { readonly port: number } {
     const actual = server.front.port;
     server.front.entry = this.table?.entries.get(actual) ?? null;
     this.servers.set(actual, server);
@@ -178,7 +187,7 @@ export class DataPlane implements Plane {
     this.upstreams.sweep(performance.now());
   }
 
-  private *everyServer(): Generator<FrontServer> {
+  private *everyServer(): Generator<PortServer> {
     yield* this.servers.values();
     yield* this.leaving;
   }

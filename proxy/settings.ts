@@ -59,6 +59,8 @@ const environment = z.object({
   PROXY_TUNNEL_TOKEN_FILE: z.string().default(''),
   PROXY_CONFIG_ADDR: address(':8081'),
   PROXY_ADDR: address(':8080'),
+  PROXY_ENTRY_ADDRESS: z.string().default(''),
+  PROXY_TRUSTED_HOPS: z.coerce.number().int().min(0).max(16).default(0),
   PROXY_AUTH_TOKEN: z.string().optional(),
   PROXY_INSECURE_CONFIG_API: flag(false),
   PROXY_TUNNEL_PROTOCOL: z.enum(['auto', 'http2', 'quic']).default('auto'),
@@ -82,6 +84,10 @@ export interface ProxySettings {
   readonly tunnelTokenFile: string;
   readonly configAddress: { readonly host: string; readonly port: number };
   readonly standaloneAddress: { readonly host: string; readonly port: number };
+  /** Where the proxy's own entry listens; empty: on every address of the machine. */
+  readonly entryAddress: string;
+  /** Proxies in front of the own entry whose `X-Forwarded-*` are believed. */
+  readonly trustedHops: number;
   /** null: the config API is open, on explicit request only. */
   readonly authToken: string | null;
   readonly tunnelProtocol: 'auto' | 'http2' | 'quic';
@@ -136,6 +142,8 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     tunnelTokenFile: data.PROXY_TUNNEL_TOKEN_FILE,
     configAddress: data.PROXY_CONFIG_ADDR,
     standaloneAddress: data.PROXY_ADDR,
+    entryAddress: data.PROXY_ENTRY_ADDRESS,
+    trustedHops: data.PROXY_TRUSTED_HOPS,
     authToken: token ?? null,
     tunnelProtocol: data.PROXY_TUNNEL_PROTOCOL,
     graceMs: Math.min(data.PROXY_GRACE_PERIOD || 30_000, MAX_GRACE_MS),

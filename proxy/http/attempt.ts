@@ -4,11 +4,12 @@ import type { Endpoint } from '#proxy/upstream/endpoint.ts';
 import type { Failure, Job, ResponseHead, UpgradedSocket, UpstreamStream } from '#proxy/upstream/job.ts';
 import type { BackendTarget } from '#proxy/upstream/upstreams.ts';
 import type { Arm, HeaderEdits } from '#proxy/table/types.ts';
+import { accessEntry } from './access-entry.ts';
 import type { Connection, OpenExchange } from './connection.ts';
 import { isRepeatable } from './framing.ts';
 import type { Plane } from './plane.ts';
 import * as reply from './reply.ts';
-import { decide, matchRequest, readRequest, type IncomingHead } from './routing.ts';
+import { decide, isMisdirected, matchRequest, readRequest, type IncomingHead } from './routing.ts';
 
 /** Requests that a backend has refused to look at may be sent again; not for ever. */
 const MAX_REFUSALS = 3;
@@ -85,7 +86,7 @@ export abstract class Attempt implements Job, OpenExchange {
     const { plane, connection, incoming } = this;
     const { head, key } = plane;
     const { entry } = connection.front;
-    const request = readRequest(incoming, connection.peer, head, key);
+    const request = readRequest(incoming, connection, head, key);
     if ('status' in request) {
       // Whether there is a body, and where it ends, is not to be relied on.
       this.bodyLength = -1;
@@ -96,6 +97,10 @@ export abstract class Attempt implements Job, OpenExchange {
     const refusal = entry === null ? reply.NO_CONFIGURATION : this.refuse(request.bodyLength);
     if (entry === null || refusal !== null) {
       this.answer(refusal ?? reply.NO_CONFIGURATION, null);
+      return;
+    }
+    if (entry.local !== null && isMisdirected(entry.local, connection.serverName, key.host)) {
+      this.answer(reply.MISDIRECTED, null);
       return;
     }
     const arm = matchRequest(entry, key, request.path);
@@ -268,29 +273,14 @@ export abstract class Attempt implements Job, OpenExchange {
   }
 
   private log(durationMs: number): void {
-    const { rawHeaders, url = '' } = this.incoming;
-    const query = url.indexOf('?');
-    this.plane.accessLog?.write({
-      method: this.method,
-      host: field(rawHeaders, 'host'),
-      path: query === -1 ? url : url.slice(0, query),
-      query: query === -1 ? '' : url.slice(query + 1),
-      status: this.status,
-      bytesWritten: this.responseBytes,
-      durationMs,
-      userAgent: field(rawHeaders, 'user-agent'),
-      route: this.arm?.rule.routeId ?? '',
-      endpoint: this.lastEndpoint,
-      client: field(rawHeaders, 'cf-connecting-ip') || this.connection.peer,
-    });
+    const { method, incoming, connection, status, responseBytes, lastEndpoint } = this;
+    const route = this.arm?.rule.routeId ?? '';
+    this.plane.accessLog?.write(
+      accessEntry(incoming, connection, { method, status, bytesWritten: responseBytes, durationMs, route, endpoint: lastEndpoint }),
+    );
   }
 }
 
 function timedOut(attempt: Attempt): void {
   attempt.onTimeout();
-}
-
-function field(raw: readonly string[], name: string): string {
-  for (let i = 0; i < raw.length; i += 2) if (raw[i]!.length === name.length && raw[i]!.toLowerCase() === name) return raw[i + 1]!;
-  return '';
 }

@@ -1,5 +1,6 @@
 // One connection of a client, and the exchanges that are open on it.
 import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import type { EntryTable } from '#proxy/table/types.ts';
 
 /** A listening port and what answers on it. */
@@ -7,6 +8,8 @@ export interface Front {
   readonly port: number;
   /** Null until a configuration has an entry for this port. */
   entry: EntryTable | null;
+  /** Proxies before it whose word is taken. */
+  readonly trustedHops: number;
   /** No longer accepting: every answer ends its connection. */
   closing: boolean;
 }
@@ -25,6 +28,8 @@ export interface OpenExchange {
 export class Connection {
   readonly front: Front;
   readonly socket: Socket;
+  /** The name that the client asked for over TLS, lower case, '' for none; null: no TLS. */
+  readonly serverName: string | null;
   /** Kept: a socket forgets it when it closes. */
   readonly peer: string;
   /** A list by links: nothing is allocated for it, and nearly always it has one element. */
@@ -35,7 +40,9 @@ export class Connection {
   constructor(front: Front, socket: Socket) {
     this.front = front;
     this.socket = socket;
-    this.peer = socket.remoteAddress ?? '127.0.0.1';
+    this.serverName = socket instanceof TLSSocket ? (socket.servername || '').toLowerCase().replace(/\.$/, '') : null;
+    // A visitor by IPv4 has an address of IPv4, whatever the socket listens on.
+    this.peer = (socket.remoteAddress ?? '127.0.0.1').replace(/^::ffff:(?=\d+\.)/, '');
   }
 
   /** Nothing is open and everything that was answered has left. */
@@ -60,6 +67,13 @@ export class Connection {
     const list: OpenExchange[] = [];
     for (let at = this.first; at !== null; at = at.nextOnConnection) list.push(at);
     return list;
+  }
+
+  /** Not an orderly end: to a client that reads until the connection closes, that would be a complete response. */
+  breakOff(): void {
+    // Over TLS the missing farewell says it.
+    if (this.serverName === null) this.socket.resetAndDestroy();
+    else this.socket.destroy();
   }
 
   /** `limit` in ticks: a client that takes nothing of an answer which has been given in full is not waited for longer. */

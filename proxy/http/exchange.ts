@@ -207,8 +207,7 @@ export class Exchange extends Attempt {
 
   protected breakOff(): void {
     this.finish(true);
-    // Not an orderly end: to a client that reads until the connection closes, that would be a complete response.
-    this.connection.socket.resetAndDestroy();
+    this.connection.breakOff();
   }
 
   /** The answer is given. What is left of the request is read for a while, so that the client gets round to reading the answer. */

@@ -62,6 +62,11 @@ function isInternal(name: string): boolean {
   return (name.charCodeAt(0) | 32) === 99 && name.slice(0, 15).toLowerCase().replaceAll('_', '-') === INTERNAL_PREFIX;
 }
 
+/** `CF-*` and `True-Client-IP`, also as CGI and WSGI read them. */
+export function isEdgeField(name: string): boolean {
+  return /^(?:cf[-_]|true[-_]client[-_]ip$)/i.test(name);
+}
+
 const PROTECTED: ReadonlySet<string> = new Set(['host', 'authorization', 'cookie', 'content-length', 'transfer-encoding', 'content-type']);
 const PROTECTED_PREFIXES = ['cf-', 'x-forwarded-', 'x-real-', 'content-'];
 const OPTIONS: ReadonlySet<string> = new Set(['close', 'keep-alive', 'upgrade', 'te', 'http2-settings']);

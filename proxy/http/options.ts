@@ -20,6 +20,8 @@ export interface HttpOptions {
   readonly lingerTime: number;
   /** Step of the coarse clock by which silence and idleness are measured. */
   readonly tickTime: number;
+  /** Proxies in front of the proxy's own entry whose `X-Forwarded-*` are believed. */
+  readonly trustedHops: number;
 }
 
 export const HTTP_DEFAULTS: HttpOptions = {
@@ -33,4 +35,5 @@ export const HTTP_DEFAULTS: HttpOptions = {
   lingerBytes: 8 << 20,
   lingerTime: 5_000,
   tickTime: 500,
+  trustedHops: 0,
 };

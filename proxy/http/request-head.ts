@@ -11,6 +11,8 @@ const MAX_FIELDS = 2048;
 /** What is said about the visitor, as the backend will be told. */
 export interface Visitor {
   readonly address: string;
+  /** The address, and the proxies behind it that are known. */
+  readonly forwardedFor: string;
   readonly scheme: 'http' | 'https';
   /** `Host` as it came. */
   readonly host: string;
@@ -116,6 +118,12 @@ export class RequestHead {
     this.dropConnectingIp = true;
   }
 
+  /** Only the edge may write these, and it has not seen this request: a visitor has made them up. */
+  dropEdgeFields(): void {
+    const { raw, codes } = this;
+    for (let i = 0; i < raw.length; i += 2) if (hop.isEdgeField(raw[i]!)) codes[i >> 1] = hop.DROP;
+  }
+
   /** The head for HTTP/1.1, latin1. */
   text(to: Destination, visitor: Visitor): string {
     const { raw, codes } = this;
@@ -176,14 +184,14 @@ export class RequestHead {
   }
 }
 
-function identityText({ address, scheme, host, port }: Visitor): string {
-  return `X-Real-IP: ${address}\r\nX-Forwarded-For: ${address}\r\nX-Forwarded-Proto: ${scheme}\r\nX-Forwarded-Host: ${host}\r\nX-Forwarded-Port: ${port}\r\n`;
+function identityText({ address, forwardedFor, scheme, host, port }: Visitor): string {
+  return `X-Real-IP: ${address}\r\nX-Forwarded-For: ${forwardedFor}\r\nX-Forwarded-Proto: ${scheme}\r\nX-Forwarded-Host: ${host}\r\nX-Forwarded-Port: ${port}\r\n`;
 }
 
-function identity({ address, scheme, host, port }: Visitor): readonly (readonly [string, string])[] {
+function identity({ address, forwardedFor, scheme, host, port }: Visitor): readonly (readonly [string, string])[] {
   return [
     ['X-Real-IP', address],
-    ['X-Forwarded-For', address],
+    ['X-Forwarded-For', forwardedFor],
     ['X-Forwarded-Proto', scheme],
     ['X-Forwarded-Host', host],
     ['X-Forwarded-Port', String(port)],

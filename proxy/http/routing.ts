@@ -1,10 +1,10 @@
 // From a request as it came to what is done with it: refused, answered here, or sent to a backend.
 import { leadsBack, redirectLocation } from '#proxy/filter/redirect.ts';
 import { rewritePath } from '#proxy/filter/rewrite.ts';
-import type { Arm, BackendChoice, EntryTable, HeaderEdits, RedirectPlan, RequestKey } from '#proxy/table/types.ts';
+import type { Arm, BackendChoice, EntryTable, HeaderEdits, LocalEntry, RedirectPlan, RequestKey } from '#proxy/table/types.ts';
 import { pickChoice } from '#proxy/upstream/balance.ts';
 import { parseAbsoluteTarget, parseAuthority } from './authority.ts';
-import { isAddress, visitorScheme } from './forwarded.ts';
+import { isAddress, trustedChain, visitorScheme } from './forwarded.ts';
 import { requestBodyLength } from './framing.ts';
 import { judgePath, prefixDepth, withoutDots, type PathVerdict } from './path-guard.ts';
 import * as reply from './reply.ts';
@@ -26,8 +26,16 @@ export interface ReadRequest {
   readonly path: PathVerdict;
 }
 
+/** Where a request came in. */
+export interface Arrival {
+  /** Address of whoever is connected. */
+  readonly peer: string;
+  readonly serverName: string | null;
+  readonly front: { readonly entry: EntryTable | null; readonly trustedHops: number };
+}
+
 /** Checks everything that node:http lets through and fills `key`; an answer when the request is refused. */
-export function readRequest(incoming: IncomingHead, peer: string, head: RequestHead, key: RequestKey): ReadRequest | reply.Answer {
+export function readRequest(incoming: IncomingHead, arrival: Arrival, head: RequestHead, key: RequestKey): ReadRequest | reply.Answer {
   if (incoming.httpVersionMajor !== 1 || incoming.httpVersionMinor > 1) return reply.BAD_VERSION;
   if (!head.read(incoming.rawHeaders)) return reply.TOO_MANY_FIELDS;
   const bodyLength = requestBodyLength(head.contentLength, head.transferEncoding, incoming.httpVersionMinor);
@@ -52,10 +60,39 @@ export function readRequest(incoming: IncomingHead, peer: string, head: RequestH
   if (path === 'malformed' || target.includes('#')) return reply.BAD_TARGET;
   key.host = authority.host;
   key.hostPort = authority.port;
-  key.scheme = visitorScheme(head.visitor, head.forwardedProto);
   key.method = incoming.method ?? '';
   key.rawHeaders = incoming.rawHeaders;
-  return { visitor: { address: visitorAddress(head, peer), scheme: key.scheme, host, port: visitorPort(key) }, bodyLength, path };
+  const local = arrival.front.entry?.local ?? null;
+  const visitor = local === null ? tunnelVisitor(head, key, arrival.peer, host) : localVisitor(local, head, key, arrival, host);
+  return { visitor, bodyLength, path };
+}
+
+/** Through a tunnel the edge says who visits, and how. */
+function tunnelVisitor(head: RequestHead, key: RequestKey, peer: string, host: string): Visitor {
+  key.scheme = visitorScheme(head.visitor, head.forwardedProto);
+  const address = visitorAddress(head, peer);
+  return { address, forwardedFor: address, scheme: key.scheme, host, port: visitorPort(key) };
+}
+
+/**
+ * At the proxy's own entry the socket says it. Behind trusted proxies the visitor's scheme is what the last of them states, and then their
+ * port is the one in Host: the listener's is the proxy's business.
+ */
+function localVisitor(local: LocalEntry, head: RequestHead, key: RequestKey, arrival: Arrival, host: string): Visitor {
+  const { peer, serverName, front } = arrival;
+  const { forwardedProto } = head;
+  const stated = front.trustedHops > 0 && (forwardedProto === 'http' || forwardedProto === 'https') ? forwardedProto : null;
+  key.scheme = stated ?? (serverName === null ? 'http' : 'https');
+  if (stated === null) key.hostPort = local.listenerPort;
+  head.dropEdgeFields();
+  const chain = trustedChain(key.rawHeaders, peer, front.trustedHops);
+  return { address: chain[0]!, forwardedFor: chain.join(', '), scheme: key.scheme, host, port: visitorPort(key) };
+}
+
+/** The connection was made for another listener than the request's (RFC 9110 section 15.5.20). */
+export function isMisdirected(entry: LocalEntry, serverName: string | null, host: string): boolean {
+  if (serverName === null) return entry.protocol === 'HTTPS';
+  return entry.protocol === 'HTTP' || entry.listenerOf(serverName) !== entry.listenerOf(host);
 }
 
 /** `CF-Connecting-IP` if the edge can have written it: exactly one, and an address. Otherwise whoever is connected. */

@@ -27,7 +27,34 @@ function rawStatus(status: string): string {
   return `HTTP/1.1 ${status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`;
 }
 
-export class FrontServer {
+/** A listening port, whatever it speaks. */
+export interface PortServer {
+  readonly front: Front;
+  /** Stops accepting; connections end with their next answer, idle ones now. Resolves when the last one is closed. */
+  close(): Promise<void>;
+  closeIdle(): void;
+  destroy(): void;
+  checkStall(tick: number): void;
+  /** Every answer has left. */
+  readonly allIdle: boolean;
+  readonly connectionCount: number;
+}
+
+/** Resolves with the port, a free one for 0. Rejects when it cannot be had. */
+export async function listenOn(server: NetServer, port: number, host: string): Promise<number> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ port, host, backlog: 2048 }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : port;
+}
+
+/** HTTP/1.1, on a port of its own or on connections that are handed over. */
+export class FrontServer implements PortServer {
   readonly front: Front;
   private readonly plane: Plane;
   private readonly server: Server<typeof FrontRequest, typeof FrontResponse>;
@@ -38,26 +65,31 @@ export class FrontServer {
     this.plane = plane;
     this.front = front;
     this.server = server;
+    this.attach();
   }
 
   /** Port 0 takes a free one. Rejects when the port cannot be had. */
   static async listen(plane: Plane, port: number, host: string): Promise<FrontServer> {
-    const server = createServer({ ...serverOptions(plane.options), IncomingMessage: FrontRequest, ServerResponse: FrontResponse });
-    server.maxHeadersCount = MAX_FIELDS;
-    server.maxRequestsPerSocket = 0;
-    server.setTimeout(0);
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen({ port, host, backlog: 2048 }, () => {
-        server.off('error', reject);
-        resolve();
-      });
-    });
-    const address = server.address();
-    const front = { port: typeof address === 'object' && address !== null ? address.port : port, entry: null, closing: false };
-    const created = new FrontServer(plane, front, server);
-    created.attach();
-    return created;
+    const server = httpServer(plane.options);
+    const actual = await listenOn(server, port, host);
+    return new FrontServer(plane, { port: actual, entry: null, trustedHops: 0, closing: false }, server);
+  }
+
+  /** Serves what `take` is given. */
+  static behind(plane: Plane, front: Front): FrontServer {
+    const server = httpServer(plane.options);
+    // What ends slow requests begins to look when a server listens, and this one gets its connections from another.
+    server.emit('listening');
+    return new FrontServer(plane, front, server);
+  }
+
+  take(socket: Socket): void {
+    this.server.emit('connection', socket);
+  }
+
+  /** There will be no more connections to take: ends the looking after slow ones. */
+  release(): void {
+    this.server.close();
   }
 
   private attach(): void {
@@ -113,7 +145,6 @@ export class FrontServer {
     else finishRaw(socket, PARSE_ANSWERS[code] ?? BAD_REQUEST);
   }
 
-  /** Stops accepting; connections end with their next answer, idle ones now. Resolves when the last one is closed. */
   close(): Promise<void> {
     this.front.closing = true;
     // http.Server's own close would also cut connections whose answer is still on its way out.
@@ -140,7 +171,6 @@ export class FrontServer {
     for (const connection of this.connections) connection.checkStall(tick, stallTimeout / tickTime);
   }
 
-  /** Every answer has left. */
   get allIdle(): boolean {
     return [...this.connections].every(({ idle }) => idle);
   }
@@ -148,6 +178,14 @@ export class FrontServer {
   get connectionCount(): number {
     return this.connections.size;
   }
+}
+
+function httpServer(options: HttpOptions): Server<typeof FrontRequest, typeof FrontResponse> {
+  const server = createServer({ ...serverOptions(options), IncomingMessage: FrontRequest, ServerResponse: FrontResponse });
+  server.maxHeadersCount = MAX_FIELDS;
+  server.maxRequestsPerSocket = 0;
+  server.setTimeout(0);
+  return server;
 }
 
 function serverOptions(options: HttpOptions): Parameters<typeof createServer>[0] & object {
@@ -170,10 +208,10 @@ function serverOptions(options: HttpOptions): Parameters<typeof createServer>[0]
 }
 
 /** Answers and closes; what the client still sends is thrown away meanwhile. */
-function finishRaw(socket: Socket, text: string): void {
+export function finishRaw(socket: Socket, last: string | Buffer): void {
   socket.on('error', ignore);
   socket.resume();
-  socket.end(text, 'latin1');
+  socket.end(typeof last === 'string' ? Buffer.from(last, 'latin1') : last);
   socket.destroySoon();
 }
 

@@ -131,7 +131,7 @@ export class UpgradeExchange extends Attempt implements TunnelOwner {
 
   protected breakOff(): void {
     this.finish(true);
-    this.socket.resetAndDestroy();
+    this.connection.breakOff();
   }
 
   /** All has been said; what the client still sends is thrown away until it closes. */

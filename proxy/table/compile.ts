@@ -1,11 +1,12 @@
 // The pushed configuration → the route table of the data path.
-import type { BackendConfig, EntryConfig, ProxyConfig, RouteConfig } from '#proxy/config/schema.ts';
+import type { BackendConfig, ProxyConfig, RouteConfig } from '#proxy/config/schema.ts';
 import { EditsCache } from '#proxy/filter/edits.ts';
 import { createArm, type RankedArm } from './arm.ts';
 import { bucketSteps } from './bucket.ts';
 import type { Conditions } from './conditions.ts';
 import { hostPattern } from './host.ts';
-import { entrySteps, type ListenerTable } from './listener.ts';
+import { entrySteps, type EntryPlan, type ListenerTable } from './listener.ts';
+import { localEntryPlan } from './local-entry.ts';
 import { StatePool } from './regex/automaton.ts';
 import { PatternCache } from './regex/pattern.ts';
 import { ruleSteps } from './rule.ts';
@@ -33,8 +34,11 @@ export function* compileSteps(config: ProxyConfig): Generator<void, RouteTable> 
     if (backends.size % BACKENDS_PER_STEP === 0) yield;
   }
   const routes = yield* routeSteps(config.routes, backends);
+  const byEntry = yield* entryOfRoutesSteps(routes);
   const entries = new Map<number, EntryTable>();
-  for (const entry of config.entries) entries.set(entry.port, yield* attachSteps(entry, routes));
+  for (const entry of config.entries) entries.set(entry.port, yield* attachSteps(yield* entrySteps(entry), byEntry));
+  const certificates = new Map(config.certificates.map(({ id, cert, key }) => [id, { cert, key }]));
+  for (const entry of config.localEntries) entries.set(entry.port, yield* attachSteps(localEntryPlan(entry, certificates), byEntry));
   return Object.freeze({
     entries,
     backends,
@@ -121,14 +125,28 @@ function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
+/** Routes by the entries that they are attached to, in the same order: entries may be many. */
+function* entryOfRoutesSteps(routes: readonly PreparedRoute[]): Generator<void, ReadonlyMap<string, readonly PreparedRoute[]>> {
+  const result = new Map<string, PreparedRoute[]>();
+  let looked = 0;
+  for (const route of routes) {
+    for (const entry of new Set(route.config.attachments.map((attachment) => attachment.entry))) {
+      const attached = result.get(entry) ?? [];
+      result.set(entry, attached);
+      attached.push(route);
+    }
+    if (++looked % ARMS_PER_STEP === 0) yield;
+  }
+  return result;
+}
+
 /** Places every match of every attached route under its hostnames and arranges the result. */
-function* attachSteps(entry: EntryConfig, routes: readonly PreparedRoute[]): Generator<void, EntryTable> {
-  const { tables, table } = yield* entrySteps(entry);
+function* attachSteps({ tables, table }: EntryPlan, byEntry: ReadonlyMap<string, readonly PreparedRoute[]>): Generator<void, EntryTable> {
   const drafts = new Map(tables.map((one) => [one, new Map<string, RankedArm[]>()]));
   const byListener = tablesByListener(tables);
   let placed = 0;
-  for (const { config, matches } of routes) {
-    for (const [listenerTable, hostname] of placesOf(config, entry.id, byListener)) {
+  for (const { config, matches } of byEntry.get(table.id) ?? []) {
+    for (const [listenerTable, hostname] of placesOf(config, table.id, byListener)) {
       const arms = drafts.get(listenerTable)?.get(hostname) ?? [];
       drafts.get(listenerTable)?.set(hostname, arms);
       for (const { rule, conditions, seniority } of matches) arms.push(createArm(rule, conditions, hostname, seniority));

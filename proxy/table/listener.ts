@@ -4,7 +4,7 @@ import { undecided, type RankedArm } from './arm.ts';
 import type { Bucket } from './bucket.ts';
 import { HostMap, hostPattern } from './host.ts';
 import { normalisePath } from './path.ts';
-import type { Arm, EntryTable, RequestKey } from './types.ts';
+import type { EntryTable, RequestKey } from './types.ts';
 import { WORK_PER_REQUEST, type Work } from './work.ts';
 
 /**
@@ -26,7 +26,7 @@ interface Competition {
 /** The well-known port of each protocol: the one that the edge serves, so its listener goes first. */
 const DEFAULT_PORT = { HTTP: 80, HTTPS: 443 };
 
-interface EntryPlan {
+export interface EntryPlan {
   readonly tables: readonly ListenerTable[];
   readonly table: EntryTable;
 }
@@ -47,20 +47,28 @@ export function* entrySteps(entry: EntryConfig): Generator<void, EntryPlan> {
 }
 
 function entryTable(id: string, byPort: ReadonlyMap<number, Competition>, everyPort: Competition): EntryTable {
-  const work: Work = { left: 0 };
-  const find = (request: RequestKey): RankedArm | null => {
+  const find = (request: RequestKey, work: Work): RankedArm | null => {
     const competition = (request.hostPort === 0 ? undefined : byPort.get(request.hostPort)) ?? everyPort;
     const [first, second] = request.scheme === 'https' ? [competition.HTTPS, competition.HTTP] : [competition.HTTP, competition.HTTPS];
-    const listeners = first.find(request.host) ?? second.find(request.host);
-    const bucket = listeners?.hosts.find(request.host) ?? null;
-    return bucket === null ? null : bucket.find(normalisePath(request.path), request, work);
+    return findArm(first.find(request.host) ?? second.find(request.host), request, work);
   };
-  const match = (request: RequestKey): Arm | null => {
+  return Object.freeze({ id, local: null, match: limited(find) });
+}
+
+/** The winning match among the routes of one listener. */
+export function findArm(listener: ListenerTable | null, request: RequestKey, work: Work): RankedArm | null {
+  const bucket = listener?.hosts.find(request.host) ?? null;
+  return bucket === null ? null : bucket.find(normalisePath(request.path), request, work);
+}
+
+/** A search that ends when a request has cost too much: what it found until then is not to be relied on. */
+export function limited(find: (request: RequestKey, work: Work) => RankedArm | null): EntryTable['match'] {
+  const work: Work = { left: 0 };
+  return (request) => {
     work.left = WORK_PER_REQUEST;
-    const arm = find(request);
+    const arm = find(request, work);
     return arm !== null && work.left < 0 ? undecided(arm) : arm;
   };
-  return Object.freeze({ id, match });
 }
 
 const LISTENERS_PER_STEP = 1000;

@@ -81,7 +81,7 @@ export interface Arm {
 export interface RequestKey {
   /** Lower case, without port or trailing dot. */
   host: string;
-  /** Port written in `Host`, 0 when absent. */
+  /** Port that the visitor used: the one written in `Host`, 0 when absent; at the proxy's own entry the listener's. */
   hostPort: number;
   /** The visitor's scheme. */
   scheme: 'http' | 'https';
@@ -94,9 +94,35 @@ export interface RequestKey {
   rawHeaders: readonly string[];
 }
 
-/** Answers for one entry (loopback port). */
+/** A certificate chain with its key, both PEM. */
+export interface KeyPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** A listener of the proxy's own entry, as far as a handshake needs to know it. Told apart by identity. */
+export interface LocalListener {
+  /** As a pattern, '' for every host. */
+  readonly hostname: string;
+  readonly certificates: readonly KeyPair[];
+}
+
+/** What is known of a request at the proxy's own entry before a byte of it has come: the accepted socket decides it. */
+export interface LocalEntry {
+  /** The port that visitors dial. */
+  readonly listenerPort: number;
+  readonly protocol: 'HTTP' | 'HTTPS';
+  /** The listener that owns a host (lower case; '' when the client names none), or null. */
+  listenerOf(host: string): LocalListener | null;
+  /** Of client certificates; `ca` is a PEM bundle. */
+  readonly clientValidation: { readonly mode: 'AllowValidOnly' | 'AllowInsecureFallback'; readonly ca: string } | null;
+}
+
+/** Answers for one entry: a loopback port behind a tunnel, or one port of the proxy's own. */
 export interface EntryTable {
   readonly id: string;
+  /** Null behind a tunnel. */
+  readonly local: LocalEntry | null;
   /** The winning match, or null (404). Allocates nothing per route. Pure. */
   match(request: RequestKey): Arm | null;
 }

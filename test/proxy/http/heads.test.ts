@@ -147,7 +147,7 @@ test('gRPC by content type, gRPC-Web not', () => {
   assert.equal(grpcMessage('50 % – ok'), '50 %25 %E2%80%93 ok');
 });
 
-const VISITOR = { address: '203.0.113.7', scheme: 'https', host: 'a', port: 443 } as const;
+const VISITOR = { address: '203.0.113.7', forwardedFor: '203.0.113.7', scheme: 'https', host: 'a', port: 443 } as const;
 
 test('the head for HTTP/1.1 and the list for HTTP/2 say the same', () => {
   const head = new RequestHead();
