@@ -99,16 +99,6 @@ test('75. the same by protocol: one port has one protocol, and conflict is decid
   assert.match(message(told, 'ListenerSet default/set', 'Conflicted', 'tcp'), /Gateway\/default\/tunnel\/own/);
 });
 
-test('75. what loses takes no place from those who come later', () => {
-  const told = plan(
-    open(),
-    listenerSet({ name: 'a', listeners: [listener({ name: 'loser', protocol: 'HTTPS', port: 80, hostname: 'x.test' })] }),
-    listenerSet({ name: 'b', listeners: [http('next', 'x.test')] }),
-  );
-  assert.equal(conditions(told, 'ListenerSet default/a', 'loser')['Conflicted'], 'True/ProtocolConflict');
-  assert.deepEqual(conditions(told, 'ListenerSet default/b', 'next'), CLEAN);
-});
-
 test('75. a set that is not allowed takes no place, and neither does a listener without a port', () => {
   const target = open({ from: 'Same' });
   const stranger = listenerSet({ name: 'a', namespace: 'elsewhere', created: '2025-01-01T00:00:00Z', listeners: [http('x', 'x.test')] });

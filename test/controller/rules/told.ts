@@ -11,8 +11,7 @@ function desiredOf({ statuses }: Plan, object: string): StatusUpdate['desired'] 
 
 /** Of each listener, in order. */
 export function attachedRoutes(plan: Plan, object: string): readonly number[] {
-  const desired = desiredOf(plan, object);
-  return 'listeners' in desired ? desired.listeners.map((listener) => listener.attachedRoutes) : [];
+  return listenersOf(plan, object).map((listener) => listener.attachedRoutes);
 }
 
 export function attachedSets(plan: Plan, object: string): number | undefined {
@@ -28,4 +27,22 @@ export function parentsOf(plan: Plan, object: string): readonly string[] {
     const accepted = conditions.find(({ type }) => type === 'Accepted');
     return `${[kind, name, sectionName].filter(Boolean).join(' ')}: ${accepted?.status}/${accepted?.reason}`;
   });
+}
+
+const listenersOf = (plan: Plan, object: string) => {
+  const desired = desiredOf(plan, object);
+  return 'listeners' in desired ? desired.listeners : [];
+};
+
+export const listenerNames = (plan: Plan, object: string): readonly string[] => listenersOf(plan, object).map(({ name }) => name);
+
+export const supportedKinds = (plan: Plan, object: string): readonly (readonly string[] | undefined)[] =>
+  listenersOf(plan, object).map((listener) => listener.supportedKinds?.map(({ kind }) => kind));
+
+/** Listener id → hostnames for which the proxies are told to serve a route there. */
+export function hostnamesServed({ planes }: Plan, object: string): Readonly<Record<string, readonly string[]>> {
+  const items = planes.flatMap((plane) => plane.items);
+  const route = items.find((item) => item.kind === 'route' && `${item.type}Route ${item.namespace}/${item.name}` === object);
+  if (route?.kind !== 'route') return {};
+  return Object.fromEntries(route.attachments.map(({ listener, hostnames }) => [listener, hostnames]));
 }
