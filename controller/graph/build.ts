@@ -17,6 +17,7 @@ import { indexPolicies } from './policy-target.ts';
 import { buildParents, createRouteBuilder } from './route.ts';
 import { createServices } from './service.ts';
 import { decideClaims, keepVerdicts, type Verdicts } from './shadow.ts';
+import { placeStandIns } from './stand-in.ts';
 import type { Graph, ParentNode } from './types.ts';
 
 export type GraphBuilder = (snapshot: Snapshot, settings: Settings) => Graph;
@@ -49,6 +50,7 @@ export function createGraphBuilder(): GraphBuilder {
   const attach = createAttacher();
   const servicesOf = lastCall(createServices());
   const governedOf = lastCall(indexPolicies);
+  const standInsOf = lastCall(placeStandIns);
   const buildRoute = createRouteBuilder();
   const buildPolicies = createPolicyBuilder();
 
@@ -78,7 +80,8 @@ export function createGraphBuilder(): GraphBuilder {
       configMaps: objects.ConfigMap,
       secrets: objects.Secret,
     });
-    return { classes, configs, tunnels, gateways, routes, policies, controllerName: settings.controllerName, tunnelProtocol };
+    const standIns = standInsOf(gateways, attached, ownership);
+    return { classes, configs, tunnels, gateways, routes, standIns, policies, controllerName: settings.controllerName, tunnelProtocol };
   };
 }
 
@@ -133,6 +136,7 @@ function createGateways(): (
 
 interface AttachedRoute {
   readonly route: Route;
+  readonly namespace: string;
   readonly parents: readonly ParentNode[];
 }
 
@@ -148,6 +152,6 @@ function createAttacher(): (routes: readonly Route[], topology: Topology) => rea
       .map((route) => ({ route, namespace: route.metadata.namespace ?? '', parents: bind(route, topology) }))
       .filter(({ parents }) => parents.length > 0);
     verdicts = keepVerdicts(verdicts, decideClaims(bound, topology.ownership));
-    return bound.map(({ route, namespace, parents }) => ({ route, parents: parentsOf(parents, verdicts, namespace) }));
+    return bound.map(({ route, namespace, parents }) => ({ route, namespace, parents: parentsOf(parents, verdicts, namespace) }));
   });
 }

@@ -33,6 +33,14 @@ export function compareSpecificity(a: string, b: string): number {
   return compareText(a, b);
 }
 
+/** Wildcards that cover a hostname, the closest first, itself left out: `*.b.c` and `*.c` for `a.b.c`. */
+export function hostnamesAbove(hostname: string): readonly string[] {
+  const above: string[] = [];
+  const start = isWildcard(hostname) ? 2 : 0;
+  for (let dot = hostname.indexOf('.', start); dot !== -1; dot = hostname.indexOf('.', dot + 1)) above.push(`*${hostname.slice(dot)}`);
+  return above;
+}
+
 /** Whether `hostname` is `domain` or lies below it; a wildcard is judged by its suffix. An empty domain owns nothing. */
 export function isWithin(hostname: string, domain: string): boolean {
   if (domain === '') return false;

@@ -5,6 +5,7 @@
 import { compareText } from '../api/ref.ts';
 import type { ParentBinding } from './attach.ts';
 import { entriesOf } from './entry.ts';
+import { hostnamesAbove } from './hostname.ts';
 import type { Ownership } from './ownership.ts';
 
 export interface Claimant {
@@ -39,21 +40,47 @@ const claimKeys = ({ gateway, matches }: ParentBinding): readonly string[] =>
     entriesOf(gateway, listener).flatMap(({ scope }) => claimed(hostnames, listener.hostname).map((hostname) => claimKey(scope, hostname))),
   );
 
+interface Ranked {
+  readonly rank: number;
+  readonly namespaces: readonly string[];
+}
+
+/** Those of the longest domain; namespaces that are not policed come after all that are. */
+function closest(namespaces: Iterable<string>, ownership: Ownership): Ranked {
+  const ranked = [...namespaces].map((namespace) => ({ namespace, rank: ownership.domainOf(namespace)?.length ?? -1 }));
+  const rank = Math.max(...ranked.map((one) => one.rank));
+  return { rank, namespaces: ranked.filter((one) => one.rank === rank).map(({ namespace }) => namespace) };
+}
+
 /**
- * The longest owning domain wins, so that a parent tenant cannot take over a host of its child; namespaces that are not policed come after
- * all that are. Claimants of equal rank share the hostname by the specification's precedence.
+ * The longest owning domain wins, so that a parent tenant cannot take over a host of its child, neither by the same hostname nor by one below
+ * the child's wildcard. Claimants of equal rank share the hostname by the specification's precedence.
  */
 export function decideClaims(claimants: readonly Claimant[], ownership: Ownership): Verdicts {
   const verdicts = new Map<string, ReadonlySet<string>>();
   if (!ownership.enforced) return verdicts;
-  for (const [key, namespaces] of collectClaims(claimants)) {
-    if (typeof namespaces === 'string') continue;
-    const ranked = [...namespaces].map((namespace) => ({ namespace, rank: ownership.domainOf(namespace)?.length ?? -1 }));
-    const best = Math.max(...ranked.map(({ rank }) => rank));
-    const winners = ranked.filter(({ rank }) => rank === best).map(({ namespace }) => namespace);
-    if (winners.length < ranked.length) verdicts.set(key, new Set(winners.sort(compareText)));
+  const claims = collectClaims(claimants);
+  const setOf = (namespaces: string | ReadonlySet<string>): ReadonlySet<string> =>
+    typeof namespaces === 'string' ? new Set([namespaces]) : namespaces;
+  const wildcards = new Map<string, Ranked>();
+  for (const [key, namespaces] of claims) if (key.includes(' *.')) wildcards.set(key, closest(setOf(namespaces), ownership));
+
+  for (const [key, namespaces] of claims) {
+    const covering = wildcards.size === 0 ? [] : wildcardsAbove(key, wildcards);
+    if (typeof namespaces === 'string' && covering.length === 0) continue;
+    let best = closest(setOf(namespaces), ownership);
+    // What the platform publishes by name is not lost to a tenant's wildcard.
+    if (best.rank >= 0) for (const other of covering) if (other.rank > best.rank) best = other;
+    const winners = new Set([...best.namespaces].sort(compareText));
+    if ([...setOf(namespaces)].some((namespace) => !winners.has(namespace))) verdicts.set(key, winners);
   }
   return verdicts;
+}
+
+function wildcardsAbove(key: string, wildcards: ReadonlyMap<string, Ranked>): readonly Ranked[] {
+  const space = key.indexOf(' ');
+  const scope = key.slice(0, space);
+  return hostnamesAbove(key.slice(space + 1)).flatMap((above) => wildcards.get(claimKey(scope, above)) ?? []);
 }
 
 export interface Loss {

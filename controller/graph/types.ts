@@ -9,6 +9,7 @@ import type { BackendTLSPolicy } from '../api/policy.ts';
 import type { Key } from '../api/ref.ts';
 import type { BackendConfig, RuleConfig } from '#proxy/config/schema.ts';
 import type { Installation } from './installed.ts';
+import type { StandIns } from './stand-in.ts';
 import type { Requirement } from './selector.ts';
 
 export interface TunnelIdentity {
@@ -227,6 +228,8 @@ export interface Graph {
   readonly routes: readonly RouteNode[];
   /** Oldest first. */
   readonly policies: readonly PolicyNode[];
+  /** Places that listeners have in the entries of tunnels besides their own. */
+  readonly standIns: StandIns;
   readonly controllerName: string;
   readonly tunnelProtocol: 'http2' | 'quic';
 }

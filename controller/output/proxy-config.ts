@@ -3,6 +3,7 @@ import type { PlanePlan } from '../api/plan.ts';
 import { compareText } from '../api/ref.ts';
 import { lastFor } from '../graph/memo.ts';
 import { isServedByTunnel, tunnelEntryId } from '../graph/entry.ts';
+import type { StandIn } from '../graph/stand-in.ts';
 import type { Attachment, Graph, ListenerNode, RouteNode } from '../graph/types.ts';
 import type { AttachmentConfig, BackendConfig, EntryConfig, ListenerConfig, RouteConfig, TunnelConfig } from '#proxy/config/schema.ts';
 import { listenersOf } from './listeners.ts';
@@ -32,7 +33,7 @@ const renderTunnelItems = ({ tunnels, tunnelProtocol }: Graph): readonly TunnelC
   tunnels.map(({ id }) => ({ kind: 'tunnel', id, entry: tunnelEntryId(id), protocol: tunnelProtocol }));
 
 /** Gateways that share a tunnel share its entry: a visitor cannot tell them apart. */
-function renderEntries({ gateways, tunnels }: Graph, ports: Ports): readonly EntryConfig[] {
+function renderEntries({ gateways, tunnels, standIns }: Graph, ports: Ports): readonly EntryConfig[] {
   const byTunnel = new Map<string, ListenerConfig[]>(tunnels.map(({ id }) => [id, []]));
   for (const gateway of gateways) {
     const listeners = gateway.tunnelId === null ? undefined : byTunnel.get(gateway.tunnelId);
@@ -40,9 +41,12 @@ function renderEntries({ gateways, tunnels }: Graph, ports: Ports): readonly Ent
   }
   return tunnels.flatMap(({ id }) => {
     const port = ports.get(id);
-    return port === undefined ? [] : [{ kind: 'entry' as const, id: tunnelEntryId(id), port, listeners: byTunnel.get(id) ?? [] }];
+    const listeners = [...(byTunnel.get(id) ?? []), ...(standIns.get(id) ?? []).map(renderStandIn)];
+    return port === undefined ? [] : [{ kind: 'entry' as const, id: tunnelEntryId(id), port, listeners }];
   });
 }
+
+const renderStandIn = ({ hostname, ...place }: StandIn): ListenerConfig => ({ ...place, ...(hostname === '' ? {} : { hostname }) });
 
 function renderListener(listener: ListenerNode): readonly ListenerConfig[] {
   const { id, spec, hostname } = listener;
