@@ -31,10 +31,11 @@ class Sandbox {
     t.after(() => rmSync(this.folder, { recursive: true, force: true }));
   }
 
-  /** Puts a `go` in PATH that answers `go env` and runs `build` with the output's name as $output and the package as $package. */
+  /** Puts a `go` in PATH that answers `go env` and runs `build` with Go's command as $command, the output's name as $output and the package as $package. */
   withGo(build: string, version = 'go1.26.8'): this {
     const script = `#!/bin/sh
 if [ "$1" = env ]; then echo ${version}; exit; fi
+command="$1 $2"
 while [ "$1" != -o ]; do shift; done
 output=$2 package=$3
 ${build}
@@ -101,6 +102,14 @@ test('builds what is asked for, once', async (t) => {
   assert.match(second.stdout, /^2 of 2 tools are built/);
   const list = await sandbox.run('--list', 'kubectl', 'helm');
   assert.match(list.stdout, /kubectl +v\S+ +built +\S+\/kubectl\nhelm +v\S+ +missing\n/);
+});
+
+test('the conformance suite is the compiled tests of its package', async (t) => {
+  const sandbox = new Sandbox(t).withGo('echo "$command $package" > "$output"');
+  assert.equal((await sandbox.run('conformance-suite')).code, 0);
+  const [folder = ''] = readdirSync(sandbox.cache);
+  const made = readFileSync(path.join(sandbox.cache, folder, 'conformance-suite'), 'utf8');
+  assert.equal(made, 'test -c sigs.k8s.io/gateway-api/conformance\n');
 });
 
 test('a failed build shows the end of its output and does not stop the others', async (t) => {
