@@ -1,8 +1,9 @@
 // Keeps the state of every file of the folder: reads those that changed, and tells deletion from a folder that is merely not there.
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { readContent, defaultLimits, formatBytes, type ContentLimits } from './content.ts';
+import { readContent, defaultLimits, formatBytes, type Content, type ContentLimits } from './content.ts';
 import { count, inForce, withContent, withoutContent, type FileState } from './file-state.ts';
+import type { Keepsakes } from './keepsakes.ts';
 import type { Pause } from './pacer.ts';
 import { scanFolder, type FoundFile, type Scan } from './scan.ts';
 import type { SourceProblem } from '../source.ts';
@@ -24,6 +25,7 @@ export interface FilesOptions {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly pause: Pause;
+  readonly keepsakes: Keepsakes;
   readonly limits?: Partial<ContentLimits>;
 }
 
@@ -32,6 +34,7 @@ export class Files {
   readonly #limits: ContentLimits;
   readonly #states = new Map<string, { readonly signature: string; readonly state: FileState }>();
   #unsettledSince: number | null = null;
+  #hasLooked = false;
   #problems: readonly SourceProblem[] = [];
 
   constructor(options: FilesOptions) {
@@ -56,6 +59,11 @@ export class Files {
     if (this.#isUnsettled(written.map(([, found]) => found))) return { changed: false, unsettled: true, scan };
     for (const [file, found] of written) await this.#read(file, found);
     const problems = this.#removeVanished(scan);
+    const isFirst = !this.#hasLooked;
+    this.#hasLooked = true;
+    // At the first look files that are not there may be those of a disk that is missing.
+    if (problems.removed || (isFirst && this.#states.size > 0 && problems.list.length === 0))
+      await this.#options.keepsakes.forgetAllBut(this.#states.keys());
     const changed = written.length > 0 || problems.removed || JSON.stringify(problems.list) !== JSON.stringify(this.#problems);
     this.#problems = problems.list;
     return { changed, unsettled: false, scan };
@@ -73,20 +81,31 @@ export class Files {
   }
 
   async #read(file: string, { signature, bytes }: FoundFile): Promise<void> {
-    const previous = this.#states.get(file)?.state ?? null;
-    this.#states.set(file, { signature, state: await this.#stateOf(file, bytes, previous) });
+    const content = await this.#contentOf(file, bytes);
+    const previous = this.#states.get(file)?.state ?? (await this.#remembered(file, content));
+    const state = typeof content === 'string' ? withoutContent(previous, content) : withContent(previous, content.content);
+    this.#states.set(file, { signature, state });
+    if (typeof content !== 'string' && state.problems.length === 0) await this.#options.keepsakes.keep(file, content.text);
   }
 
-  async #stateOf(file: string, bytes: number, previous: FileState | null): Promise<FileState> {
+  /** What the file says, or why it cannot be read. */
+  async #contentOf(file: string, bytes: number): Promise<{ readonly text: Buffer; readonly content: Content } | string> {
     const { fileBytes } = this.#limits;
-    if (bytes > fileBytes)
-      return withoutContent(previous, `has ${formatBytes(bytes)}, at most ${formatBytes(fileBytes)} are read. Split the file`);
+    if (bytes > fileBytes) return `has ${formatBytes(bytes)}, at most ${formatBytes(fileBytes)} are read. Split the file`;
     try {
       const text = await readFile(path.join(this.#options.root, file));
-      return withContent(previous, await readContent(text, previous?.content?.documents ?? new Map(), this.#limits, this.#options.pause));
+      const known = this.#states.get(file)?.state.content?.documents ?? new Map();
+      return { text, content: await readContent(text, known, this.#limits, this.#options.pause) };
     } catch (error) {
-      return withoutContent(previous, `cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`);
+      return `cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`;
     }
+  }
+
+  /** What an earlier run kept of a file that is in error, or empty, when this one sees it for the first time. */
+  async #remembered(file: string, now: { readonly content: Content } | string): Promise<FileState | null> {
+    if (typeof now !== 'string' && now.content.problems.length === 0 && !now.content.isBlank) return null;
+    const text = await this.#options.keepsakes.of(file);
+    return text === null ? null : withContent(null, await readContent(text, new Map(), this.#limits, this.#options.pause));
   }
 
   /** Forgets files that are gone, except where what held them is gone or empty too: then it is the disk that is missing, not the wish. */

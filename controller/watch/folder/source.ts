@@ -8,6 +8,7 @@ import { Ages } from './ages.ts';
 import type { ContentLimits } from './content.ts';
 import { Files } from './files.ts';
 import { withImplicit, type Item } from './implicit.ts';
+import { Keepsakes } from './keepsakes.ts';
 import { folderKinds } from './kinds.ts';
 import { mergeFiles, type Merged } from './merge.ts';
 import { Pacer } from './pacer.ts';
@@ -16,7 +17,7 @@ import { DirectoryWatcher } from './watcher.ts';
 
 export interface FolderSourceOptions {
   readonly dir: string;
-  /** Where ages of objects are remembered; without one they last as long as the process. */
+  /** Where ages of objects and the last good contents of files are remembered; without one they last as long as the process. */
   readonly stateDir?: string | null;
   readonly log: Log;
   readonly clock?: Clock;
@@ -64,6 +65,7 @@ class FolderSource implements Source {
       root: options.dir,
       now: () => this.#clock.now(),
       pause: this.#pacer.pause,
+      keepsakes: new Keepsakes(options.stateDir ?? null, options.log),
       ...(options.limits ? { limits: options.limits } : {}),
     });
   }

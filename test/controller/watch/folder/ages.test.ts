@@ -46,11 +46,12 @@ test('a deleted object that comes back is a new one, also within one run', async
   assert.match(second.object('HTTPRoute', 'default/two')?.metadata.creationTimestamp ?? '', /^2031-/);
 });
 
-test('an object that is in error at the start is not forgotten', async (context) => {
+test('an object that is in error at the start is not forgotten, even where its last good version is lost', async (context) => {
   const { dir, stateDir } = folders(context);
   const good = startFolder(context, { 'a.yaml': route('one') }, { dir, stateDir, clock: clockIn(2030) });
   await good.synced();
   await good.stop();
+  rmSync(path.join(stateDir, 'last-good'), { recursive: true });
   const bad = startFolder(context, { 'a.yaml': route('one', 'broken') }, { dir, stateDir, clock: clockIn(2031) });
   await bad.synced();
   assert.equal(bad.object('HTTPRoute', 'default/one'), undefined);

@@ -1,6 +1,6 @@
 // What errors in files and missing disks must not take away.
 import assert from 'node:assert/strict';
-import { chmodSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { chmodSync, readdirSync, renameSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { suite, test } from 'node:test';
 import { pathOf, route, startFolder, temporaryFolder } from './rig.ts';
@@ -40,6 +40,26 @@ suite('errors', () => {
     await rig.until('broken', () => rig.problems().length === 1);
     assert.match(rig.problems()[0] ?? '', /^a\.yaml:\d+:\d+: .*; 2 objects of this file stay in use$/);
     assert.equal(rig.keys('HTTPRoute').length, 2);
+  });
+
+  test('keep over a restart what they kept before it', async (context) => {
+    const stateDir = temporaryFolder(context);
+    const first = startFolder(context, { 'a.yaml': route('one'), 'b.yaml': route('two'), 'c.yaml': route('three') }, { stateDir });
+    await first.synced();
+    first.write('a.yaml', route('one', 'broken'));
+    first.write('b.yaml', '');
+    await first.until('broken', () => first.problems().length === 2);
+    await first.stop();
+    rmSync(path.join(first.dir, 'c.yaml'));
+    const second = startFolder(context, {}, { dir: first.dir, stateDir });
+    await second.synced();
+    assert.deepEqual(second.keys('HTTPRoute').toSorted(), ['default/one', 'default/two']);
+    assert.match(second.problems()[0] ?? '', /^a\.yaml:11:11: .*; its last good version stays in use$/);
+    assert.match(second.problems()[1] ?? '', /^b\.yaml:1:1: the file is empty; 1 object of this file stays in use/);
+    await second.stop();
+    const kept = readdirSync(path.join(stateDir, 'last-good'));
+    assert.equal(kept.length, 2, 'nothing is kept of a file that is gone');
+    for (const name of kept) assert.equal(statSync(path.join(stateDir, 'last-good', name)).mode & 0o077, 0);
   });
 
   test('an emptied file deletes nothing, one with a comment and a deleted one do', async (context) => {
