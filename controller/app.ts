@@ -44,6 +44,7 @@ export async function startController(config: ControllerConfig, log: Logger, onL
     tunnels,
     statuses: ground.statuses,
     events: ground.events,
+    objects: ground.objects,
     onRun: (latest) => {
       report = latest;
       recordRun(metrics, latest);

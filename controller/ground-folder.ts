@@ -46,6 +46,7 @@ export function folderGround(config: ControllerConfig, log: Logger): Ground {
       log: log.child({ component: 'status' }),
     }),
     events: null,
+    objects: null,
     authority: {
       order: () => ({ epoch, sequence: (sequence += 1) }),
       get ports() {

@@ -6,6 +6,7 @@ import { isUsableToken, UNUSABLE_TOKEN } from '#proxy/config/psk.ts';
 import type { KubeObject } from './api/core.ts';
 import type { Key } from './api/ref.ts';
 import type { KindName } from './api/snapshot.ts';
+import { ObjectApplier } from './apply/objects.ts';
 import { EventRecorder } from './apply/events.ts';
 import { StatusWriter } from './apply/status.ts';
 import type { ControllerConfig } from './config.ts';
@@ -59,12 +60,17 @@ export async function kubeGround(config: ControllerConfig, log: Logger, onLost: 
   const mayWrite = (): boolean => elector.isLeader();
   const statuses = new StatusWriter({ client, current, mayWrite, log });
   const events = new EventRecorder({ client, current, mayWrite, controller: config.settings.controllerName, instance: identity, log });
+  const { controllerName, localEntry } = config.settings;
+  const objects = localEntry
+    ? new ObjectApplier({ client, snapshot: () => source.snapshot(), mayWrite, controllerName, onRetry: tell, log })
+    : null;
   elector.start();
   let sequence = 0;
   return {
     source,
     statuses,
     events,
+    objects,
     authority: {
       order: () => (booked && elector.isLeader() ? { epoch: elector.epoch(), sequence: (sequence += 1) } : null),
       get ports() {
@@ -77,6 +83,7 @@ export async function kubeGround(config: ControllerConfig, log: Logger, onLost: 
     onAuthority: (listener) => void listeners.add(listener),
     freshSource: () => createKubeSource({ client, log }),
     async stop() {
+      objects?.stop();
       await Promise.all([statuses.stop(), events.stop()]);
       await source.stop();
       await elector.stop();

@@ -77,6 +77,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- printf "%s:%s" $repository (coalesce .Values.proxy.image.tag .Values.image.tag .Chart.AppVersion) -}}
 {{- end -}}
 
+{{- /* Empty only where there is no tunnel. */ -}}
 {{- define "cftunnel.tunnelTokenSecretName" -}}
-{{- required "proxy.tunnelTokenSecretRef.name is required: the Secret with the connector token of the tunnel" .Values.proxy.tunnelTokenSecretRef.name -}}
+{{- if not (and .Values.localEntry.enabled (eq .Values.gatewayClassConfig.entry "Local")) -}}
+{{- $_ := required "proxy.tunnelTokenSecretRef.name is required: the Secret with the connector token of the tunnel" .Values.proxy.tunnelTokenSecretRef.name -}}
+{{- end -}}
+{{- .Values.proxy.tunnelTokenSecretRef.name -}}
 {{- end -}}

@@ -1,6 +1,7 @@
 // The page: snapshot → graph → outputs → apply. Reading it explains the controller.
 import type { PlanePusher } from '#controller/apply/proxy.ts';
-import { proxyUrls } from '#controller/apply/proxy-endpoints.ts';
+import type { ObjectSink } from '#controller/apply/objects.ts';
+import { proxyUrls, visitorAddresses } from '#controller/apply/proxy-endpoints.ts';
 import type { EventSink } from '#controller/apply/events.ts';
 import type { StatusSink } from '#controller/apply/status-sink.ts';
 import type { TunnelApplier } from '#controller/apply/tunnel.ts';
@@ -10,6 +11,7 @@ import type { Snapshot } from '#controller/api/snapshot.ts';
 import { createGraphBuilder } from '#controller/graph/build.ts';
 import { wantedObjects } from '#controller/graph/references.ts';
 import type { Graph } from '#controller/graph/types.ts';
+import { renderEntryObjects } from '#controller/output/entry-service.ts';
 import { renderEvents } from '#controller/output/events.ts';
 import { allocatePorts } from '#controller/output/ports.ts';
 import type { Ports } from '#controller/output/ports.ts';
@@ -38,6 +40,8 @@ export interface ReconcilerParts {
   readonly tunnels: TunnelApplier;
   readonly statuses: StatusSink;
   readonly events: EventSink | null;
+  /** Null where no objects may be made. */
+  readonly objects: ObjectSink | null;
   /** Told after each run, for metrics and readiness. */
   readonly onRun: (report: RunReport) => void;
 }
@@ -80,14 +84,15 @@ export class Reconciler {
     tunnels.apply(wanted);
     plane.follow(proxyUrls(this.#parts.proxyEndpoints, snapshot));
     for (const plan of renderPlanes(graph, ports)) plane.apply(plan, order);
-    await plane.round(ROUND_MS);
+    const objects = renderEntryObjects(graph, ports, visitorAddresses(this.#parts.proxyEndpoints, snapshot));
+    await Promise.all([plane.round(ROUND_MS), this.#parts.objects?.apply(objects)]);
     await this.#report(graph, wanted, snapshot);
     return true;
   }
 
   async #report(graph: Graph, plans: readonly TunnelPlan[], snapshot: Snapshot): Promise<void> {
-    const { statuses, events, plane, tunnels, onRun } = this.#parts;
-    const facts: Facts = { tunnels: tunnels.facts(), planes: new Map([['shared', plane.fact()]]), objects: new Map() };
+    const { statuses, events, objects, plane, tunnels, onRun } = this.#parts;
+    const facts: Facts = { tunnels: tunnels.facts(), planes: new Map([['shared', plane.fact()]]), objects: objects?.facts() ?? new Map() };
     await statuses.apply(renderStatuses(graph, facts, snapshot));
     events?.record(renderEvents(graph, facts));
     onRun({ graph, tunnels: plans, facts });

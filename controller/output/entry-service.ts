@@ -1,7 +1,6 @@
 // Graph → the Service of each Gateway with an entry of its own, and its EndpointSlices: a selector could not choose pods of another
 // namespace, so that the endpoints are written by us.
-import type { Service } from '../api/core.ts';
-import { SERVICE_NAME_LABEL } from '../api/core.ts';
+import { SERVICE_NAME_LABEL, type KubeObject, type Service } from '../api/core.ts';
 import type { ObjectManifest, ObjectPlan } from '../api/plan.ts';
 import { OWN_GROUP } from '../api/own.ts';
 import { compareText, keyOf, type Key } from '../api/ref.ts';
@@ -114,6 +113,14 @@ function renderSlices(gateway: GatewayNode, frame: Frame, ports: readonly EntryP
 
 const chunks = <T>(list: readonly T[], size: number): readonly (readonly T[])[] =>
   Array.from({ length: Math.ceil(list.length / size) }, (_, index) => list.slice(index * size, (index + 1) * size));
+
+/** The address of a Service cannot be changed: it has to be replaced by another. */
+export function mustReplace(stored: KubeObject, { kind, spec }: ObjectManifest): boolean {
+  if (kind !== 'Service') return false;
+  const wanted = spec?.['clusterIP'];
+  const has = (stored as Service).spec?.clusterIP ?? '';
+  return typeof wanted === 'string' && has !== '' && !sameIp(has, wanted);
+}
 
 export interface Address {
   readonly type: 'Hostname' | 'IPAddress';

@@ -15,3 +15,17 @@ export function equalJson(a: unknown, b: unknown): boolean {
 
 /** Not what every object inherits, for instance under `constructor`. */
 const fieldOf = (value: Readonly<Record<string, unknown>>, name: string): unknown => (Object.hasOwn(value, name) ? value[name] : undefined);
+
+/**
+ * Whether an object has all that is desired of it; what else it has are defaults and the affairs of others. Lists have the same elements, in
+ * any order: server-side apply merges some of them by key.
+ */
+export function holds(stored: unknown, desired: unknown): boolean {
+  if (stored === desired || desired === undefined) return true;
+  if (typeof stored !== 'object' || typeof desired !== 'object' || stored === null || desired === null) return false;
+  if (Array.isArray(desired)) {
+    if (!Array.isArray(stored) || stored.length !== desired.length) return false;
+    return desired.every((item, index) => holds(stored[index], item) || stored.some((other) => holds(other, item)));
+  }
+  return Object.entries(desired).every(([name, value]) => holds(fieldOf(stored as Record<string, unknown>, name), value));
+}

@@ -12,7 +12,7 @@ export type Ports = ReadonlyMap<string, number>;
 const FURTHER = 8100;
 
 /** Target ports of the proxies' own entries: below the ports from which systems take those of outgoing connections. */
-const LOCAL = { first: 20_000, last: 32_767 } as const;
+export const LOCAL_PORTS = { first: 20_000, last: 32_767 } as const;
 
 type Entries = Pick<Graph, 'tunnels' | 'gateways'>;
 
@@ -43,11 +43,11 @@ function allocateLocalPorts({ gateways }: Entries, previous: Ports): Ports {
   const ids = gateways.flatMap((gateway) => localPorts(gateway).map(({ id }) => id));
   const ports = keep(ids, previous);
   const taken = new Set(ports.values());
-  let port: number = LOCAL.first;
+  let port: number = LOCAL_PORTS.first;
   for (const id of ids) {
     if (ports.has(id)) continue;
     while (taken.has(port)) port++;
-    if (port > LOCAL.last) break;
+    if (port > LOCAL_PORTS.last) break;
     ports.set(id, port++);
   }
   return ports;

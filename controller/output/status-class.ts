@@ -6,7 +6,7 @@ import { featuresOf } from './features.ts';
 import { conditionsOf, updateOf } from './status-update.ts';
 
 export function renderClassStatus(
-  { object, problem, installation: { api, finding } }: ClassNode,
+  { object, config, problem, installation: { api, finding } }: ClassNode,
   tunnelProtocol: 'http2' | 'quic',
 ): StatusUpdate {
   const accepted =
@@ -15,7 +15,8 @@ export function renderClassStatus(
       : isFalse(ConditionType.Accepted, problem);
   // Features have meaning in relation to a bundle: without a known one nothing is claimed. They do not depend on whether the class is
   // accepted right now, so that a Secret that comes late does not take them away from those who look in the meantime.
-  const features = api === null ? null : featuresOf({ api, entry: 'Tunnel', makesServices: false, tunnelProtocol });
+  const features =
+    api === null ? null : featuresOf({ api, entry: config?.entry ?? 'Tunnel', makesServices: config?.local != null, tunnelProtocol });
   return updateOf('GatewayClass', object, {
     form: 'class',
     conditions: conditionsOf(object, finding === null ? [accepted] : [accepted, finding]),

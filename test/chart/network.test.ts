@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { readConfig } from '#controller/config.ts';
+import { LOCAL_PORTS } from '#controller/output/ports.ts';
 import { containerOf, deployment, helmUnavailable, one, render, type Manifest, type Values } from './helm.ts';
 import { everything } from './values.ts';
 
@@ -47,6 +48,12 @@ suite('the policy of the proxy', { skip: helmUnavailable() ?? false }, () => {
     const policy = policyOf(await render(), 'proxy');
     assert.deepEqual(policy.policyTypes, ['Ingress']);
     assert.deepEqual(policy.ingress, [{ ports: [{ port: 8081, protocol: 'TCP' }], from: [{ podSelector: {} }] }]);
+  });
+
+  test('lets visitors in where the proxies have entries of their own: by the target ports that the controller gives out, no others', async () => {
+    const { ingress } = policyOf(await render({ localEntry: { enabled: true } }), 'proxy');
+    assert.deepEqual(ingress[1], { ports: [{ port: LOCAL_PORTS.first, endPort: LOCAL_PORTS.last, protocol: 'TCP' }] });
+    assert.equal(ingress.length, 2);
   });
 
   test('lets in the pushes of the controller and the probes of a moved config API', async () => {

@@ -61,6 +61,14 @@ suite('roles', { skip: helmUnavailable() ?? false }, () => {
     assert.deepEqual(grants(role), sorted(watched, statuses, events, reads('/secrets'), reads('/configmaps')));
   });
 
+  test('for the whole cluster, with entries of the proxies themselves, to make Services and their endpoints', async () => {
+    const made = ['/services', 'discovery.k8s.io/endpointslices'].flatMap((what) =>
+      ['create', 'patch', 'delete'].map((verb) => `${what} ${verb}`),
+    );
+    const role = one(await render({ localEntry: { enabled: true } }), 'ClusterRole');
+    assert.deepEqual(grants(role), sorted(watched, statuses, events, made));
+  });
+
   test('for Secrets: the connector token, the auth token and its creation', async () => {
     const wanted = sorted(named('tunnel'), named('tunnel-proxy-auth-token'), ['/secrets create']);
     assert.deepEqual(await secretsOf({}), [['system', wanted]]);

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { suite, test } from 'node:test';
 import { load } from 'js-yaml';
-import { chartFolder, helmUnavailable, merged, refusalOf, required, type Values } from './helm.ts';
+import { chartFolder, helmUnavailable, merged, one, refusalOf, render, required, type Values } from './helm.ts';
 import { classConfig, everything } from './values.ts';
 
 /** `{a: {b: value}}` for `a.b`. */
@@ -40,6 +40,28 @@ interface Schema {
 suite('values', { skip: helmUnavailable() ?? false }, () => {
   test('without the Secret of the connector token are refused with its name', async () => {
     assert.match((await refusalOf({})) ?? '', /proxy\.tunnelTokenSecretRef\.name is required/);
+  });
+
+  test('of an entry at the proxies alone need no tunnel: no token, no credentials, no rights to either', async () => {
+    const values = {
+      localEntry: { enabled: true },
+      gatewayClassConfig: { create: true, entry: 'Local' },
+      proxy: { tunnelTokenSecretRef: { name: '' } },
+    };
+    const objects = await render({ fullnameOverride: 'local', ...values });
+    assert.deepEqual(one(objects, 'GatewayClassConfig')['spec'], {
+      entry: 'Local',
+      service: { type: 'ClusterIP' },
+      configPolicy: 'Exclusive',
+      edge: { certificates: 'Require' },
+    });
+    assert.doesNotMatch(JSON.stringify(objects), /TUNNEL_TOKEN|proxy-token-secret|"secretName"/);
+    assert.match(
+      (await refusalOf({ ...values, localEntry: { enabled: false } })) ?? '',
+      /tunnelTokenSecretRef\.name is required|localEntry\.enabled=true/,
+    );
+    const both = { proxy: { tunnelTokenSecretRef: { name: 'tunnel' } }, gatewayClassConfig: { ...classConfig, entry: 'Both' } };
+    assert.match((await refusalOf(both)) ?? '', /need localEntry\.enabled=true/);
   });
 
   test('of an existing installation are taken, its whole tree', async () => {

@@ -18,6 +18,8 @@ export const everything: Values = {
     accountId: '0123456789abcdef0123456789abcdef',
     configPolicy: 'Merge',
     edge: { certificates: 'Ignore' },
+    entry: 'Both',
+    service: { type: 'LoadBalancer' },
   },
   controller: {
     clusterDomain: 'cozy.local',
@@ -30,6 +32,7 @@ export const everything: Values = {
   imagePullSecrets: [{ name: 'registry' }],
   serviceAccount: { annotations: { 'example.com/role': 'tunnel' } },
   rbac: { secrets: 'ClusterWide' },
+  localEntry: { enabled: true },
   crds: { upgrade: true },
   podAnnotations: { 'example.com/note': 'controller' },
   podLabels: { 'example.com/team': 'edge' },

@@ -21,9 +21,12 @@ import { snapshotOf } from '#test/build/snapshot.ts';
 /** A first document without `kind` sets what differs from the ordinary. */
 interface Frame {
   readonly settings?: Partial<Settings>;
+  /** Addresses of the proxies. */
+  readonly proxies?: readonly string[];
   readonly facts?: {
     readonly tunnels?: Readonly<Record<string, unknown>>;
     readonly planes?: Readonly<Record<string, unknown>>;
+    readonly objects?: Readonly<Record<string, unknown>>;
   };
 }
 
@@ -45,7 +48,7 @@ function factsOf(frame: Frame, graph: ReturnType<typeof buildGraph>): Facts {
   return {
     tunnels: new Map([...tunnels, ...Object.entries(frame.facts?.tunnels ?? {})]) as Facts['tunnels'],
     planes: new Map([...planes, ...Object.entries(frame.facts?.planes ?? {})]) as Facts['planes'],
-    objects,
+    objects: new Map([...objects, ...Object.entries(frame.facts?.objects ?? {})]) as Facts['objects'],
   };
 }
 
@@ -62,7 +65,7 @@ for (const file of globSync(join(import.meta.dirname, '*.in.yaml')).sort()) {
     const settings = defaults(frame.settings);
     const snapshot = snapshotOf(objects);
     const graph = buildGraph(snapshot, settings);
-    const plan = renderPlan(graph, factsOf(frame, graph), snapshot, allocatePorts(graph, new Map()));
+    const plan = renderPlan(graph, factsOf(frame, graph), snapshot, allocatePorts(graph, new Map()), frame.proxies);
 
     const items = plan.planes.flatMap((plane) => plane.items);
     for (const item of items) assert.deepEqual(itemSchema.parse(item), item);
