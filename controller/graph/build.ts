@@ -5,6 +5,7 @@ import type { Key } from '../api/ref.ts';
 import type { Settings } from '../api/settings.ts';
 import type { KindName, Kinds, Snapshot } from '../api/snapshot.ts';
 import { bindRoute, buildTopology, type ParentBinding, type Topology } from './attach.ts';
+import { isSolver, withChallenges } from './challenge.ts';
 import { buildClasses } from './class.ts';
 import { buildGateways } from './gateway.ts';
 import { indexGrants } from './grant.ts';
@@ -143,15 +144,16 @@ interface AttachedRoute {
 /** Binds routes to listeners one by one, then settles hostnames that several namespaces claim, which takes all of them. */
 function createAttacher(): (routes: readonly Route[], topology: Topology) => readonly AttachedRoute[] {
   const bind = lastFor((route: Route, topology: Topology) => bindRoute(route, topology));
-  const parentsOf = lastFor((bindings: readonly ParentBinding[], verdicts: Verdicts, namespace: string) =>
-    buildParents(namespace, bindings, verdicts),
-  );
+  const parentsOf = lastFor((bindings: readonly ParentBinding[], verdicts: Verdicts, route: Route) => {
+    const parents = buildParents(route.metadata.namespace ?? '', bindings, verdicts);
+    return isSolver(route) ? withChallenges(parents) : parents;
+  });
   let verdicts: Verdicts = new Map();
   return lastCall((routes: readonly Route[], topology: Topology) => {
     const bound = routes
       .map((route) => ({ route, namespace: route.metadata.namespace ?? '', parents: bind(route, topology) }))
       .filter(({ parents }) => parents.length > 0);
     verdicts = keepVerdicts(verdicts, decideClaims(bound, topology.ownership));
-    return bound.map(({ route, namespace, parents }) => ({ route, namespace, parents: parentsOf(parents, verdicts, namespace) }));
+    return bound.map(({ route, namespace, parents }) => ({ route, namespace, parents: parentsOf(parents, verdicts, route) }));
   });
 }

@@ -12,17 +12,20 @@ const isWildcard = (hostname: string): boolean => hostname.startsWith('*.');
  * Whether everything that `inner` stands for is covered by the wildcard `outer`. A wildcard stands for one label or more, never for its
  * own suffix: `*.example.com` covers `a.b.example.com` and `*.a.example.com`, not `example.com`.
  */
-const covers = (outer: string, inner: string): boolean =>
+const nests = (outer: string, inner: string): boolean =>
   isWildcard(outer) && inner.length > outer.length - 1 && inner.endsWith(outer.slice(1));
 
 /** The hosts that both stand for, or null when there are none. Two patterns either nest or are disjoint, so this is always one of them. */
 export function intersect(a: string, b: string): string | null {
   if (a === '' || a === b) return b;
   if (b === '') return a;
-  if (covers(a, b)) return b;
-  if (covers(b, a)) return a;
+  if (nests(a, b)) return b;
+  if (nests(b, a)) return a;
   return null;
 }
+
+/** Whether everything that `inner` stands for is covered by `outer`, which may be the same or every host. */
+export const covers = (outer: string, inner: string): boolean => intersect(outer, inner) === inner;
 
 /** Exact names first, then wildcards with the longest suffix first, then by text: the first pattern that fits a host is the most specific. */
 export function compareSpecificity(a: string, b: string): number {

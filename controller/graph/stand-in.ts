@@ -2,7 +2,7 @@
 // specific listener of all of them gets a request. Where that one has no right to a route's hostname, the route's listener stands beside it.
 import { isServedByTunnel } from './entry.ts';
 import type { Ownership } from './ownership.ts';
-import { hostnamesAbove, intersect, isWithin } from './hostname.ts';
+import { covers, hostnamesAbove, intersect, isWithin } from './hostname.ts';
 import type { Attachment, GatewayNode, ListenerNode, ParentNode } from './types.ts';
 
 /** A place in the entry of a tunnel that a listener has besides its own. */
@@ -122,8 +122,6 @@ function createAccepted(ownership: Ownership): (gateway: GatewayNode, namespace:
 /** Everything at hostnames that cover this one, itself included. */
 const covering = <T>(index: Index<T>, hostname: string): readonly T[] =>
   [...new Set(['', ...hostnamesAbove(hostname), hostname])].flatMap((above) => index.get(above) ?? []);
-
-const covers = (outer: string, inner: string): boolean => intersect(outer, inner) === inner;
 
 function standInsOf({ listener, hostnames }: Attachment, rank: number, rivals: Index<Place>, own: Index<ListenerNode>): readonly StandIn[] {
   const found: StandIn[] = [];

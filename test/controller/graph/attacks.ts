@@ -137,6 +137,10 @@ export function attacksOf(attacker: string): Readonly<Record<string, Attack>> {
         spec: { addresses: [{ type: 'IPAddress', value: '10.0.0.1' }] },
       }),
     ],
+    'solvers of challenges for the names of the victim, which would get certificates for them': [
+      ownGateway(listener({ protocol: 'HTTP', port: 80 })),
+      route(NAMES, [{ matches: [{ path: { type: 'PathPrefix', value: '/.well-known/acme-challenge/' } }] }], [...own, ...shared]),
+    ],
     'references to Services of the victim': [
       route([`attack.${domain}`], [{ backendRefs: [{ name: 'app', namespace: 'alpha', port: 80 }] }]),
     ],

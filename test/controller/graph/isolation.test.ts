@@ -17,7 +17,9 @@ import { attacksOf, LABEL, policed, rooms, type Attack, victims } from './attack
 const HOSTS = ['app', 'grpc', 'own', 'own-http', 'x.wild', 'y.x.wild', 'on-set'].map((name) => `${name}.alpha.example.com`);
 const PROBES = HOSTS.flatMap((host) =>
   (['http', 'https'] as const).flatMap((scheme) =>
-    [0, 80, 443, 8080, 8443].flatMap((hostPort) => ['/', '/api/x'].map((path) => ({ host, scheme, hostPort, path }))),
+    [0, 80, 443, 8080, 8443].flatMap((hostPort) =>
+      ['/', '/api/x', '/.well-known/acme-challenge/abc'].map((path) => ({ host, scheme, hostPort, path })),
+    ),
   ),
 );
 
