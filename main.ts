@@ -6,4 +6,21 @@ const asController = named
   : process.argv.some((arg) => arg.startsWith('--proxy-endpoints')) || Boolean(process.env['CF_PROXY_ENDPOINTS']);
 if (named) process.argv.splice(2, process.argv.length, ...rest);
 
-await(asController ? import('./controller/main.ts') : import('./proxy/main.ts'));
+if (process.argv.some((arg) => arg === '--help' || arg === '-h')) await printHelp();
+else await (asController ? import('./controller/main.ts') : import('./proxy/main.ts'));
+
+async function printHelp(): Promise<void> {
+  const [controller, proxy] = await Promise.all([import('./controller/config.ts'), import('./proxy/settings.ts')]);
+  const lines = [
+    'usage: main.ts controller --proxy-endpoints=URL [--name=value …]',
+    '       main.ts proxy',
+    '',
+    'flags of the controller, or environment variables instead:',
+    ...controller.helpLines(),
+    '',
+    'environment variables of the proxy, which has no flags:',
+    ...proxy.helpLines(),
+    '',
+  ];
+  process.stdout.write(lines.join('\n'));
+}

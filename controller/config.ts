@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { isUsableToken, UNUSABLE_TOKEN } from '#proxy/config/psk.ts';
 import type { Settings } from './api/settings.ts';
+import { nearest } from './watch/folder/finding.ts';
 
 const flag = z
   .string()
@@ -134,7 +135,7 @@ export function readConfig(
   const names = Object.keys(flags.shape);
   const given = new Map<string, string>();
   for (const name of names) {
-    const value = env[`CF_${name.replaceAll('-', '_').toUpperCase()}`];
+    const value = env[environmentName(name)];
     if (value !== undefined && value !== '') given.set(name, value);
   }
   const { tokens } = parseArgs({ args: [...argv], strict: false, tokens: true, allowPositionals: true, options: options(names) });
@@ -143,7 +144,7 @@ export function readConfig(
     // Not shown: it may be the secret value of a flag that is misspelt.
     if (token.kind === 'positional') unknown.push(`argument ${token.index + 1} is not a flag: write --name=value`);
     if (token.kind !== 'option') continue;
-    if (!names.includes(token.name)) unknown.push(`--${token.name} is not a flag of this controller`);
+    if (!names.includes(token.name)) unknown.push(unknownFlag(token.name, names));
     else given.set(token.name, token.value ?? 'true');
   }
   const parsed = flags.safeParse(Object.fromEntries(given));
@@ -151,6 +152,17 @@ export function readConfig(
   if (!parsed.success || unknown.length > 0) return { errors: [...unknown, ...wrong] };
   return assemble(parsed.data, env);
 }
+
+function unknownFlag(name: string, names: readonly string[]): string {
+  const meant = nearest(name, names);
+  return `--${name} is not a flag of this controller${meant === null ? ' (--help lists them)' : `; did you mean --${meant}?`}`;
+}
+
+/** For `--help`: each flag and the environment variable that does the same. */
+export const helpLines = (): readonly string[] =>
+  Object.keys(flags.shape).map((name) => `  --${name}=…`.padEnd(52) + environmentName(name));
+
+const environmentName = (flag: string): string => `CF_${flag.replaceAll('-', '_').toUpperCase()}`;
 
 /** Boolean flags take no value unless written with `=`, as users of Go programs expect. */
 function options(names: readonly string[]): Record<string, { type: 'string' | 'boolean' }> {

@@ -1,4 +1,5 @@
 // Composition of the proxy: config API → table → data plane, and the connectors beside it. No logic of its own beyond the order of steps.
+import { existsSync } from 'node:fs';
 import { setImmediate as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { startConfigApi } from './config/api.ts';
@@ -88,6 +89,7 @@ class ProxyApp implements Proxy {
     const { configAddress, authToken } = this.#settings;
     if (authToken === null)
       this.#log.warn({}, 'the config API is open to everybody who reaches it, because PROXY_INSECURE_CONFIG_API is set');
+    this.#tellWhatIsMissing();
     await this.#restore();
     this.#api = await startConfigApi({
       address: configAddress,
@@ -100,6 +102,15 @@ class ProxyApp implements Proxy {
       throw new Error(`PROXY_CONFIG_ADDR: ${error.message}`, { cause: error });
     });
     this.#log.info({ port: this.configPort }, 'config API is up');
+  }
+
+  /** At once, not only when a configuration asks for a connector: whoever starts this is looking now. */
+  #tellWhatIsMissing(): void {
+    const { connector, cloudflared } = this.#settings;
+    const { problem, tunnelId } = this.#token;
+    if (problem !== null) this.#tellTokenProblems(new Map([['', problem]]));
+    if (tunnelId !== null && connector === 'cloudflared' && !existsSync(cloudflared))
+      this.#log.warn({ program: cloudflared }, 'cloudflared is not there: set CLOUDFLARED to the program, or put it on PATH');
   }
 
   async #restore(): Promise<void> {

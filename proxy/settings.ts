@@ -112,6 +112,9 @@ function findProgram(name: string, searchPath: string): string {
   return places.map((place) => path.join(place, name)).find((file) => existsSync(file)) ?? name;
 }
 
+/** For `--help`: the proxy has no flags. */
+export const helpLines = (): readonly string[] => Object.keys(environment.shape).map((name) => `  ${name}`);
+
 const MAX_GRACE_MS = 180_000;
 
 /** Settings, or what is wrong with the environment, one line per variable. */

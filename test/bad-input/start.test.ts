@@ -1,6 +1,6 @@
 // Processes that are started with nonsense: they end with one clear line for each mistake, or say what they do without.
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -74,6 +74,36 @@ test('what a proxy can do without does not keep it from starting', async (t) => 
   );
   const port = Number(/"port":(\d+),"msg":"config API is up"/.exec(program.output)?.[1]);
   assert.deepEqual(await get(port, '/readyz'), { status: 503, body: 'no configuration yet\n' });
+  assert.match(program.output, /"problem":"[^"]+","msg":"the token of TUNNEL_TOKEN or PROXY_TUNNEL_TOKEN_FILE cannot be used"/);
   await program.stop();
   assert.deepEqual(secrets.secretsIn(program.output), []);
+});
+
+test('a connector that is not there is told at the start, not with the first configuration', async (t) => {
+  const connectorToken = Buffer.from(JSON.stringify({ a: 'a'.repeat(32), t: randomUUID(), s: secret })).toString('base64');
+  secrets.add('connector token', connectorToken);
+  const environment = { PROXY_AUTH_TOKEN: secret, PROXY_CONFIG_ADDR: '127.0.0.1:0', PROXY_STATE_DIR: path.join(folder, 'none') };
+  const program = new Program('proxy', [], { ...environment, TUNNEL_TOKEN: connectorToken, CLOUDFLARED: '/nope/cloudflared' });
+  t.after(() => program.stop());
+  await eventually('it is told', () => /"program":"\/nope\/cloudflared","msg":"cloudflared is not there/.test(program.output));
+  await program.stop();
+  assert.deepEqual(secrets.secretsIn(program.output), []);
+});
+
+test('help names the flags of one role and the variables of the other, whatever else is missing', async () => {
+  for (const role of ['controller', 'proxy'] as const) {
+    const program = new Program(role, ['--help'], {});
+    assert.equal(await program.ended, 'exit code 0', program.output);
+    assert.match(program.output, /--watch-dir=… +CF_WATCH_DIR\n[^]*PROXY_AUTH_TOKEN\n/);
+  }
+});
+
+test('what a name of an object holds moves no cursor and begins no line, on a terminal or in the text log', async (t) => {
+  const dir = path.dirname(file('objects/a.yaml', 'apiVersion: v1\nkind: Service\nmetadata: {name: "a\\nERROR forged\\e[2J\\u202e"}\n'));
+  const program = new Program('controller', [ENDPOINT, ...LOOPBACK, `--watch-dir=${dir}`, '--log-format=text'], {});
+  t.after(() => program.stop());
+  await eventually('it is told', () => program.output.includes('forged'));
+  assert.match(program.output, /Service default\/a\\u000aERROR forged\\u001b\[2J\\u202e/);
+  // oxlint-disable-next-line no-control-regex
+  assert.doesNotMatch(program.output, /^ERROR forged|[\u001b\u202e]/m);
 });

@@ -39,8 +39,13 @@ export function formatPath(path: FieldPath): string {
 
 const LONGEST = 60;
 
+/** Long, and of no language: a token that was pasted into the wrong field. */
+const looksSecret = (value: unknown): boolean =>
+  typeof value === 'string' && /^[\w+/=.-]{32,}$/.test(value) && /[A-Z]/.test(value) && /[a-z]/.test(value) && /\d/.test(value);
+
 /** A value in a message: in quotes, and cut, as it may be as long as the file. */
 export function quote(value: unknown): string {
+  if (looksSecret(value)) return `a text of ${(value as string).length} characters that looks like a secret`;
   const text = JSON.stringify(value) ?? 'nothing';
   return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
 }

@@ -1,4 +1,5 @@
 // A folder of YAML as a source: what a cluster would make of it with `kubectl apply`, kept up to date while files are edited.
+import { printable } from '#controller/api/printable.ts';
 import type { KindName, Snapshot } from '#controller/api/snapshot.ts';
 import { systemClock, type Clock } from '#controller/kube/clock.ts';
 import type { Log } from '#controller/kube/log.ts';
@@ -143,7 +144,10 @@ class FolderSource implements Source {
   async #publish(isReadable: boolean): Promise<void> {
     const merged = await mergeFiles(this.#files.states(), this.#pacer.pause);
     const before = { revision: this.#store.snapshot().revision, synced: this.#synced, problems: this.#problems };
-    const problems = [...this.#files.problems(), ...merged.problems];
+    const problems = [...this.#files.problems(), ...merged.problems].map(({ where, message }) => ({
+      where: printable(where),
+      message: printable(message),
+    }));
     if (this.#synced || this.#mayBegin(merged, isReadable, problems)) await this.#fill(merged, problems.length === 0);
     this.#problems = problems;
     this.#isPublished = true;
