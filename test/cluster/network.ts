@@ -1,4 +1,4 @@
-// A network of their own for a test file and all that it starts: loopback, a bridge on which "pods" have addresses, and no way out.
+// A network (and mounts) of their own for a test file and all that it starts: loopback, a bridge on which "pods" have addresses, no way out.
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import type { ChildProcess } from 'node:child_process';
@@ -6,6 +6,7 @@ import { spawnTethered } from '#proxy/connector/tethered-process.ts';
 
 const MARK = 'CFTUNNEL_OWN_NETWORK';
 const BRIDGE = 'pods';
+const PREFIX_LENGTH = 16;
 /** Address of the "node": what pods reach of the test process. */
 export const NODE_ADDRESS = '10.244.0.1';
 
@@ -14,7 +15,7 @@ const isInside = (): boolean => process.env[MARK] === String(process.pid);
 
 /** Without root the kernel may still let us be root of a network of our own. */
 const unshare = (): readonly string[] =>
-  process.getuid?.() === 0 ? ['unshare', '--net'] : ['unshare', '--user', '--map-root-user', '--net'];
+  process.getuid?.() === 0 ? ['unshare', '--net', '--mount'] : ['unshare', '--user', '--map-root-user', '--net', '--mount'];
 
 const ip = (...commands: readonly string[]): void => {
   execFileSync('ip', ['-batch', '-'], { input: `${commands.join('\n')}\n`, stdio: ['pipe', 'ignore', 'pipe'] });
@@ -33,7 +34,7 @@ export function networkUnavailable(): string | null {
 }
 
 /**
- * Goes on in a new network namespace: starts this very test file again there, in the same process. EndpointSlices cannot hold loopback
+ * Goes on in new network and mount namespaces: starts this very test file again there, in the same process. EndpointSlices cannot hold loopback
  * addresses, and every proxy has the same ports, so pods need addresses; here they collide with nobody's, nothing can leave, and all of it
  * ends with the last process in it.
  */
@@ -50,15 +51,18 @@ export function enterOwnNetwork(): void {
   ip(
     'link set lo up',
     `link add ${BRIDGE} address 02:00:0a:f4:00:01 type bridge`,
-    `addr add ${NODE_ADDRESS}/24 dev ${BRIDGE}`,
+    `addr add ${NODE_ADDRESS}/${PREFIX_LENGTH} dev ${BRIDGE}`,
     `link set ${BRIDGE} up`,
   );
 }
 
-/** Another address of the test process on the bridge: a backend listens there. `number` is the last byte. */
+/** `number` counts from 1, the node, to 65534. */
+const addressOf = (number: number): string => `10.244.${number >> 8}.${number & 255}`;
+
+/** Another address of the test process on the bridge: a backend listens there. */
 export function addAddress(number: number): string {
-  const address = `10.244.0.${number}`;
-  ip(`addr add ${address}/24 dev ${BRIDGE}`);
+  const address = addressOf(number);
+  ip(`addr add ${address}/${PREFIX_LENGTH} dev ${BRIDGE}`);
   return address;
 }
 
@@ -74,16 +78,17 @@ const sandboxScript = `
   set -e
   ip link set lo up
   ip link add eth0 type veth peer name "$1" netns "$3"
-  ip addr add "$2/24" dev eth0
+  ip addr add "$2/${PREFIX_LENGTH}" dev eth0
   ip link set eth0 up
+  ip route add default via ${NODE_ADDRESS}
   nsenter --net="/proc/$3/ns/net" ip link set "$1" master ${BRIDGE} up
   echo ready
   exec sleep infinity
 `;
 
-/** `number` is the last byte of the address, and free. */
+/** `number` is that of an address that is free. */
 export async function createSandbox(number: number): Promise<Sandbox> {
-  const address = `10.244.0.${number}`;
+  const address = addressOf(number);
   const args = ['--net', '/bin/sh', '-c', sandboxScript, 'sandbox', `pod${number}`, address, String(process.pid)];
   const child = spawnTethered('unshare', args, { env: { PATH: process.env['PATH'] }, stdio: ['ignore', 'pipe', 'pipe'] });
   await ready(child);
