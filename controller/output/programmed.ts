@@ -6,11 +6,11 @@ import type { GatewayNode } from '../graph/types.ts';
 import { hasService, serviceKey, type Address } from './entry-service.ts';
 import { listenersOf } from './listeners.ts';
 import { SHARED_PLANE } from './proxy-config.ts';
+import { GATEWAY_PROGRAMMED } from './sentences.ts';
 
 const no = (reason: Reason, message: string): Finding => isFalse(ConditionType.Programmed, { reason, message });
 
-const yes = (): Finding =>
-  isTrue(ConditionType.Programmed, Reason.Programmed, 'the address is published and the proxies serve the Gateway');
+const yes = (): Finding => isTrue(ConditionType.Programmed, Reason.Programmed, GATEWAY_PROGRAMMED);
 
 /**
  * Once true it stays so through restarts, rollouts, slow proxies and outages of Cloudflare's API: none of them stops traffic. Losing the

@@ -9,6 +9,7 @@ import type { GatewayNode, ListenerNode, ListenerSetNode, RouteNode } from '../g
 import { gatewayProgrammed } from './programmed.ts';
 import type { Address } from './entry-service.ts';
 import { listenersOf } from './listeners.ts';
+import { SET_PROGRAMMED } from './sentences.ts';
 import { conditionsOf, updateOf } from './status-update.ts';
 
 /** Listener id → routes that it has accepted. */
@@ -31,12 +32,19 @@ export function countRoutes(routes: readonly RouteNode[]): RouteCounts {
   return counts;
 }
 
+export interface GatewaySurroundings {
+  readonly stored: Gateway | undefined;
+  readonly addresses: readonly Address[];
+  /** CRDs without ListenerSets would drop their number, and it would be missing for ever. */
+  readonly countsSets: boolean;
+}
+
 /** The Gateway's own status first, then those of its sets. */
 export function renderGatewayStatuses(
   node: GatewayNode,
   counts: RouteCounts,
   facts: Facts,
-  { stored, addresses }: { readonly stored: Gateway | undefined; readonly addresses: readonly Address[] },
+  { stored, addresses, countsSets }: GatewaySurroundings,
 ): readonly StatusUpdate[] {
   const programmed = gatewayProgrammed(node, facts, { stored, addresses });
   const findings = [
@@ -56,7 +64,7 @@ export function renderGatewayStatuses(
     ownTypes: [ConditionType.Accepted, ConditionType.Programmed, ConditionType.ResolvedRefs, ConditionType.InsecureFrontendValidationMode],
     addresses,
     listeners: node.listeners.map((listener) => renderListener(listener, node.object, programmed, counts)),
-    attachedListenerSets: sets.filter(({ attached }) => attached).length,
+    ...(countsSets ? { attachedListenerSets: sets.filter(({ attached }) => attached).length } : {}),
   });
   return [own, ...sets.map(({ update }) => update)];
 }
@@ -156,7 +164,7 @@ function setAccepted({ refused, listeners }: ListenerSetNode, gateway: GatewayNo
 
 function setProgrammed(accepted: Finding, gateway: Finding): Finding {
   if (accepted.status !== 'True') return isFalse(ConditionType.Programmed, accepted);
-  if (gateway.status === 'True') return isTrue(ConditionType.Programmed, Reason.Programmed, 'the proxies serve the set');
+  if (gateway.status === 'True') return isTrue(ConditionType.Programmed, Reason.Programmed, SET_PROGRAMMED);
   return isFalse(ConditionType.Programmed, {
     reason: Reason.ParentNotProgrammed,
     message: `the Gateway is not programmed: ${gateway.message}`,
