@@ -40,6 +40,8 @@ export interface ObjectApplierOptions {
 const APPLIED = `${OWN_GROUP}/applied`;
 const RETRY = { firstMs: 1_000, maxMs: 60_000 };
 const PARALLEL = 4;
+/** Stands for the plan of an object whose name somebody else's has. */
+const FOREIGN = 'foreign';
 
 /** One object that could not be brought to its plan. */
 interface Failure {
@@ -117,7 +119,8 @@ export class ObjectApplier implements ObjectSink {
     const stored = watched === undefined || this.#isDeleted(watched) ? undefined : watched;
     if (stored !== undefined && !this.#isOurs(stored)) {
       const message = 'it exists and is not from this controller: delete it, or give the Gateway another name';
-      this.#fail(id, digest, { state: 'Refused', message });
+      // Tried at once when it has gone.
+      this.#fail(id, FOREIGN, { state: 'Refused', message });
       return;
     }
     const written = this.#written.get(id);
