@@ -116,8 +116,8 @@ function createTunnels({ config, log, metrics, ground, wake, planned }: TunnelPa
 }
 
 const noticeEvents = (notice: TunnelNotice) =>
-  notice.configs.map((name) => ({
-    ref: { kind: 'GatewayClassConfig', namespace: '', name },
+  notice.configs.map((ref) => ({
+    ref,
     type: 'Warning' as const,
     reason: notice.reason,
     action: 'Sync',

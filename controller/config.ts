@@ -67,6 +67,7 @@ const flags = z.object({
   'proxy-token-secret': secretRef,
   'proxy-deployment-label': z.string().default(''),
   'local-entry': flag,
+  'tunnels-per-pool': z.coerce.number().int().min(1).max(1000).default(20),
   'tunnel-protocol': z.enum(['auto', 'http2', 'quic']).default('auto'),
   'proxy-image': z.string().default(''),
   'hostname-ownership-enforce': flag,
@@ -200,6 +201,7 @@ function assemble(
         emptyHostnames: data['hostname-ownership-empty-hostnames'],
       },
       tokenSecret: data['proxy-token-secret'] || null,
+      tunnelsPerPool: data['tunnels-per-pool'],
       tunnelProtocol: data['tunnel-protocol'],
       allowLoopbackEndpoints: data['watch-dir'] !== '',
       // There are no Services but those of files.

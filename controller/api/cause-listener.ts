@@ -8,16 +8,6 @@ export const classNotAccepted = (name: string, cause: Cause): Cause => ({
   message: `GatewayClass ${name} is not accepted: ${cause.message}`,
 });
 
-export const dedicatedPlaneUnavailable = (name: string): Cause => ({
-  reason: Reason.InvalidParameters,
-  message: `spec.infrastructure.parametersRef names GatewayConfig ${name}, but data planes of a Gateway's own are not available in this version: remove it to use the shared proxies`,
-});
-
-export const gatewayParametersKind = (group: string, kind: string): Cause => ({
-  reason: Reason.InvalidParameters,
-  message: `spec.infrastructure.parametersRef names ${kind} of group "${group}", which this controller does not know: remove it`,
-});
-
 export const addressTypeUnsupported = (index: number, type: string, supported: readonly string[]): Cause => ({
   reason: Reason.UnsupportedAddress,
   message: `spec.addresses[${index}].type is ${type}, which Gateways of this class cannot have: remove the address, or use type ${supported.join(' or ')}`,

@@ -1,6 +1,6 @@
 // The vocabulary of statuses and events: every condition type, condition reason and event reason that this controller writes.
 //
-// Sentences that go with them are made by the constructors in cause-class.ts, cause-listener.ts and cause-route.ts. A reason is never
+// Sentences that go with them are made by the constructors in the files cause-*.ts beside this one. A reason is never
 // spelled out anywhere else, so that this page is the whole list of what users and tools can meet.
 
 export const ConditionType = {
@@ -12,7 +12,7 @@ export const ConditionType = {
   PartiallyInvalid: 'PartiallyInvalid',
   InsecureFrontendValidationMode: 'InsecureFrontendValidationMode',
   SupportedVersion: 'SupportedVersion',
-  // GatewayClassConfig
+  // GatewayClassConfig and GatewayConfig
   Valid: 'Valid',
   SecretsResolved: 'SecretsResolved',
   TunnelSynced: 'TunnelSynced',
@@ -72,13 +72,47 @@ export const Reason = {
   HostnameMatchShadowed: 'HostnameMatchShadowed',
   ProxyConfigPushFailed: 'ProxyConfigPushFailed',
   TunnelSharedAcrossNamespaces: 'TunnelSharedAcrossNamespaces',
-  // GatewayClassConfig
+  // GatewayClassConfig and GatewayConfig
   Valid: 'Valid',
   SecretsFound: 'SecretsFound',
   SecretsMissing: 'SecretsMissing',
 } as const;
 
 export type Reason = (typeof Reason)[keyof typeof Reason];
+
+/** About a tunnel and its document: reasons of `TunnelSynced`, and of events about what was done to it. */
+export const TunnelReason = {
+  Pending: 'Pending',
+  Synced: 'Synced',
+  Observed: 'Observed',
+  NotRouted: 'NotRouted',
+  // something happened
+  ForeignRulesRemoved: 'ForeignRulesRemoved',
+  ConcurrentWrite: 'ConcurrentWrite',
+  // credentials and account
+  ApiTokenInvalid: 'ApiTokenInvalid',
+  ConnectorTokenInvalid: 'ConnectorTokenInvalid',
+  PermissionDenied: 'PermissionDenied',
+  AccountNotFound: 'AccountNotFound',
+  AccountAmbiguous: 'AccountAmbiguous',
+  // the tunnel
+  TunnelNotFound: 'TunnelNotFound',
+  TunnelDeleted: 'TunnelDeleted',
+  TunnelLocallyManaged: 'TunnelLocallyManaged',
+  ConfigurationRejected: 'ConfigurationRejected',
+  Conflict: 'Conflict',
+  RemovalNotConfirmed: 'RemovalNotConfirmed',
+  ConcurrentWriters: 'ConcurrentWriters',
+  // Cloudflare, and the way to it
+  RateLimited: 'RateLimited',
+  CloudflareFailed: 'CloudflareFailed',
+  CloudflareUnreachable: 'CloudflareUnreachable',
+  CloudflareTimeout: 'CloudflareTimeout',
+  UnexpectedAnswer: 'UnexpectedAnswer',
+  InternalError: 'InternalError',
+} as const;
+
+export type TunnelReason = (typeof TunnelReason)[keyof typeof TunnelReason];
 
 export const EventReason = {
   RouteShadowed: 'RouteShadowed',

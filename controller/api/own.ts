@@ -116,6 +116,12 @@ export const gatewayClassConfigSpec = z
 
 export const gatewayConfigSpec = z
   .object({
+    dataPlane: z
+      .enum(['Shared'])
+      .optional()
+      .describe(
+        'Which proxies serve the Gateway. Shared, the default: those that serve the other Gateways; they hold the token of its tunnel too.',
+      ),
     tunnelTokenSecretRef: localSecret('tunnel-token', 'the connector token').describe(
       'The connector token of this Gateway’s own tunnel; the tunnel and the account are read from it.',
     ),
@@ -202,6 +208,8 @@ export const ownKinds = [
     status: true,
     columns: [
       { name: 'Tunnel Token Secret', type: 'string', jsonPath: '.spec.tunnelTokenSecretRef.name' },
+      { name: 'Valid', type: 'string', jsonPath: '.status.conditions[?(@.type=="Valid")].status' },
+      { name: 'Synced', type: 'string', jsonPath: '.status.conditions[?(@.type=="TunnelSynced")].status' },
       { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
     ],
   },
@@ -232,6 +240,9 @@ export interface GatewayClassConfig extends KubeObject {
   readonly spec: z.infer<typeof gatewayClassConfigSpec>;
   readonly status?: WithConditions;
 }
+
+/** Attaches a GatewayConfig where a platform overwrites the spec of Gateways. */
+export const GATEWAY_CONFIG_ANNOTATION = `${OWN_GROUP}/gateway-config`;
 
 export interface GatewayConfig extends KubeObject {
   readonly kind: 'GatewayConfig';

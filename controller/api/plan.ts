@@ -1,5 +1,6 @@
 // What the pure stages decide and what the IO stages report back: desired values one way, facts the other.
 import type { ConfigItem } from '#proxy/config/schema.ts';
+import type { TunnelReason } from './condition.ts';
 import type { Condition, KubeObject, ObjectMeta } from './core.ts';
 import type { ListenerStatus, RouteParentStatus } from './gateway.ts';
 import type { PolicyAncestorStatus } from './policy.ts';
@@ -26,8 +27,10 @@ export interface TunnelPlan {
   readonly rules: readonly IngressRule[];
   /** The rule without hostname at the end. */
   readonly last: IngressRule;
-  /** GatewayClassConfigs by which this tunnel is configured; statuses and events about the tunnel go to them. */
-  readonly configs: readonly string[];
+  /** Secret value: the connector token that the proxies are told, which must be this tunnel's; null where they have it from elsewhere. */
+  readonly connectorToken: string | null;
+  /** GatewayClassConfigs and GatewayConfigs by which this tunnel is configured; statuses and events about the tunnel go to them. */
+  readonly configs: readonly ObjectRef[];
   /** True when the rules were folded into the last one because there were too many for the API. */
   readonly folded: boolean;
 }
@@ -38,8 +41,8 @@ export interface TunnelFact {
   readonly accountId: string | null;
   /** Version of the document at Cloudflare, 0 when unknown. */
   readonly version: number;
-  /** CamelCase reason and a sentence for people that names what to do; no secret in it. */
-  readonly reason: string;
+  readonly reason: TunnelReason;
+  /** A sentence for people that names what to do; no secret in it. */
   readonly message: string;
   /** Hostnames of rules in the document that are not ours, at most 20. */
   readonly foreignRules: readonly string[];

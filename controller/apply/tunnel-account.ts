@@ -1,10 +1,15 @@
 // Which account an API token belongs to, when nobody has said so: the only one that it can see.
+import { TunnelReason } from '../api/condition.ts';
 import type { CloudflareApi, CloudflareError } from '../cloudflare/api.ts';
 import { tokenHash } from '../cloudflare/client.ts';
 
 export type AccountAnswer =
   | { readonly ok: true; readonly accountId: string }
-  | { readonly ok: false; readonly reason: 'AccountNotFound' | 'AccountAmbiguous'; readonly message: string }
+  | {
+      readonly ok: false;
+      readonly reason: typeof TunnelReason.AccountNotFound | typeof TunnelReason.AccountAmbiguous;
+      readonly message: string;
+    }
   | { readonly ok: false; readonly reason: 'ApiError'; readonly error: CloudflareError };
 
 /** Detected accounts by API token. Only a found account is remembered; tunnels that share a token share one look-up. */
@@ -48,7 +53,7 @@ async function detect(api: CloudflareApi, signal: AbortSignal): Promise<AccountA
   if (first === undefined) {
     return {
       ok: false,
-      reason: 'AccountNotFound',
+      reason: TunnelReason.AccountNotFound,
       message:
         'The API token sees no account, so the account cannot be detected. Give the token a permission on the account, or set spec.accountId.',
     };
@@ -57,7 +62,7 @@ async function detect(api: CloudflareApi, signal: AbortSignal): Promise<AccountA
     const some = listed.value.slice(0, 5).map(({ id, name }) => `${id} (${name.slice(0, 60)})`);
     return {
       ok: false,
-      reason: 'AccountAmbiguous',
+      reason: TunnelReason.AccountAmbiguous,
       message: `The API token sees ${listed.value.length} accounts: ${some.join(', ')}${listed.value.length > some.length ? ', …' : ''}. Set spec.accountId to the one that owns the tunnel.`,
     };
   }

@@ -1,5 +1,7 @@
 // The words about a tunnel: reasons, and messages that say what failed, what Cloudflare said and what to do.
+import { TunnelReason } from '../api/condition.ts';
 import type { TunnelFact, TunnelPlan } from '../api/plan.ts';
+import type { ObjectRef } from '../api/ref.ts';
 import type { CloudflareError, CloudflareErrorKind } from '../cloudflare/api.ts';
 import type { TunnelMerge } from '../output/tunnel-merge.ts';
 
@@ -11,7 +13,7 @@ const MOST_NAME_CHARACTERS = 500;
 export type RetryClass = 'credentials' | 'document' | 'service';
 
 export interface TunnelFailure {
-  readonly reason: string;
+  readonly reason: TunnelReason;
   readonly message: string;
   readonly retry: RetryClass;
   /** Milliseconds that Cloudflare asked to wait. */
@@ -20,49 +22,51 @@ export interface TunnelFailure {
 
 /** Something that happened once and that people should see, as an event. */
 export interface TunnelNotice {
-  readonly reason: 'ForeignRulesRemoved' | 'ConcurrentWrite';
+  readonly reason: typeof TunnelReason.ForeignRulesRemoved | typeof TunnelReason.ConcurrentWrite;
   readonly tunnelId: string;
-  readonly configs: readonly string[];
+  readonly configs: readonly ObjectRef[];
   readonly hostnames: readonly string[];
   readonly message: string;
 }
 
-const byKind: Readonly<Record<CloudflareErrorKind, { readonly reason: string; readonly retry: RetryClass; readonly advice: string }>> = {
+const byKind: Readonly<
+  Record<CloudflareErrorKind, { readonly reason: TunnelReason; readonly retry: RetryClass; readonly advice: string }>
+> = {
   Unauthorized: {
-    reason: 'ApiTokenInvalid',
+    reason: TunnelReason.ApiTokenInvalid,
     retry: 'credentials',
     advice: 'Put a valid API token into the credentials Secret; it is tried as soon as the Secret changes.',
   },
   Forbidden: {
-    reason: 'PermissionDenied',
+    reason: TunnelReason.PermissionDenied,
     retry: 'credentials',
     advice:
       'Edit the API token in the Cloudflare dashboard, or put another one into the credentials Secret. Retried at least every 5 minutes.',
   },
-  NotFound: { reason: 'TunnelNotFound', retry: 'credentials', advice: 'Check spec.tunnelID and spec.accountId.' },
+  NotFound: { reason: TunnelReason.TunnelNotFound, retry: 'credentials', advice: 'Check spec.tunnelID and spec.accountId.' },
   Invalid: {
-    reason: 'ConfigurationRejected',
+    reason: TunnelReason.ConfigurationRejected,
     retry: 'document',
     advice: 'The tunnel keeps its previous rules. Correct what the message names.',
   },
-  RateLimited: { reason: 'RateLimited', retry: 'service', advice: '' },
-  Conflict: { reason: 'Conflict', retry: 'service', advice: 'Retried automatically.' },
+  RateLimited: { reason: TunnelReason.RateLimited, retry: 'service', advice: '' },
+  Conflict: { reason: TunnelReason.Conflict, retry: 'service', advice: 'Retried automatically.' },
   Server: {
-    reason: 'CloudflareFailed',
+    reason: TunnelReason.CloudflareFailed,
     retry: 'service',
     advice: 'The tunnel keeps its rules; retried automatically. See www.cloudflarestatus.com.',
   },
   Network: {
-    reason: 'CloudflareUnreachable',
+    reason: TunnelReason.CloudflareUnreachable,
     retry: 'service',
     advice: 'The tunnel keeps its rules; retried automatically. Check DNS, egress rules and NetworkPolicies of the controller.',
   },
   Timeout: {
-    reason: 'CloudflareTimeout',
+    reason: TunnelReason.CloudflareTimeout,
     retry: 'service',
     advice: 'The tunnel keeps its rules; retried automatically. Check egress rules and NetworkPolicies of the controller.',
   },
-  Malformed: { reason: 'UnexpectedAnswer', retry: 'service', advice: 'The tunnel keeps its rules; retried automatically.' },
+  Malformed: { reason: TunnelReason.UnexpectedAnswer, retry: 'service', advice: 'The tunnel keeps its rules; retried automatically.' },
 };
 
 /** `wallNow` is the time of day in milliseconds. */
@@ -75,31 +79,38 @@ export function describeError(error: CloudflareError, wallNow: number): TunnelFa
 
 const clock = (time: number): string => `${new Date(Math.ceil(time / 1000) * 1000).toISOString().slice(0, 19)}Z`;
 
-const refusal = (reason: string, message: string, retry: RetryClass = 'credentials'): TunnelFailure => ({
+const refusal = (reason: TunnelReason, message: string, retry: RetryClass = 'credentials'): TunnelFailure => ({
   reason,
   message,
   retry,
   retryAfterMs: null,
 });
 
-export const accountUnknown = (reason: string, message: string): TunnelFailure => refusal(reason, message);
+export const accountUnknown = (reason: TunnelReason, message: string): TunnelFailure => refusal(reason, message);
 
 export const tunnelDeleted = (plan: TunnelPlan): TunnelFailure =>
   refusal(
-    'TunnelDeleted',
+    TunnelReason.TunnelDeleted,
     `Tunnel ${plan.tunnelId} has been deleted at Cloudflare. Create a tunnel and set its id as spec.tunnelID, with its connector token in the proxy's Secret.`,
+  );
+
+/** The token that proxies would connect with is not the tunnel's: it was rotated at Cloudflare, or never was its token. */
+export const connectorTokenInvalid = (plan: TunnelPlan): TunnelFailure =>
+  refusal(
+    TunnelReason.ConnectorTokenInvalid,
+    `The connector token in the Secret is not, or no longer, the token of tunnel ${plan.tunnelId}, so connectors with it are refused and nothing is written. Copy the token of the tunnel into the Secret again.`,
   );
 
 export const locallyManaged = (plan: TunnelPlan): TunnelFailure =>
   refusal(
-    'TunnelLocallyManaged',
+    TunnelReason.TunnelLocallyManaged,
     `Tunnel ${plan.tunnelId} is locally managed (config_src "local"): its connectors ignore the configuration at Cloudflare, so nothing is written. ` +
       'Migrate it in the dashboard (Networks → Tunnels → Migrate), or use a tunnel created with config_src "cloudflare".',
   );
 
 export const shrinkUnconfirmed = (plan: TunnelPlan, merge: TunnelMerge): TunnelFailure =>
   refusal(
-    'RemovalNotConfirmed',
+    TunnelReason.RemovalNotConfirmed,
     `The change would take ${merge.lost.length} of ${merge.owned} hostnames from tunnel ${plan.tunnelId}, and a fresh look at the routes did not confirm it. ` +
       'The tunnel keeps its rules; looked at again automatically.',
     'service',
@@ -107,7 +118,7 @@ export const shrinkUnconfirmed = (plan: TunnelPlan, merge: TunnelMerge): TunnelF
 
 export const writersDisagree = (plan: TunnelPlan, rounds: number): TunnelFailure =>
   refusal(
-    'ConcurrentWriters',
+    TunnelReason.ConcurrentWriters,
     `Someone else wrote the configuration of tunnel ${plan.tunnelId} during each of ${rounds} attempts to write it. ` +
       'Give the tunnel one owner: stop the other controller, terraform or script, or set spec.configPolicy to Observe.',
     'service',
@@ -116,7 +127,7 @@ export const writersDisagree = (plan: TunnelPlan, rounds: number): TunnelFailure
 /** A Cloudflare quirk or a bug of ours must end as a fact, too. */
 export const internalError = (plan: TunnelPlan): TunnelFailure =>
   refusal(
-    'InternalError',
+    TunnelReason.InternalError,
     `Tunnel ${plan.tunnelId} could not be synchronised because of an error in the controller; its log has the details. Retried automatically.`,
     'service',
   );
@@ -138,7 +149,7 @@ export function foreignRemoval(plan: TunnelPlan, merge: TunnelMerge): TunnelNoti
       ? 'because spec.configPolicy is Exclusive. Set it to Merge to keep such rules'
       : 'because a route without hostname needs the last rule of the tunnel';
   return {
-    reason: 'ForeignRulesRemoved',
+    reason: TunnelReason.ForeignRulesRemoved,
     tunnelId: plan.tunnelId,
     configs: plan.configs,
     hostnames: someNames(hostnames),
@@ -148,7 +159,7 @@ export function foreignRemoval(plan: TunnelPlan, merge: TunnelMerge): TunnelNoti
 
 export function concurrentWrite(plan: TunnelPlan, readVersion: number, writtenVersion: number): TunnelNotice {
   return {
-    reason: 'ConcurrentWrite',
+    reason: TunnelReason.ConcurrentWrite,
     tunnelId: plan.tunnelId,
     configs: plan.configs,
     hostnames: [],
@@ -165,14 +176,14 @@ export function describeSynced(plan: TunnelPlan, merge: TunnelMerge, version: nu
   if (plan.folded) parts.push('There are too many hostnames for one rule each: the last rule takes all of them to the proxy.');
   if (merge.changes.removedForeign.length > 0) parts.push(`Rules of others were removed: ${listNames(merge.changes.removedForeign)}.`);
   else if (merge.foreignRules.length > 0) parts.push(`Rules of others are kept: ${listNames(merge.foreignRules)}.`);
-  return { state: 'Synced', reason: 'Synced', message: parts.join(' ') };
+  return { state: 'Synced', reason: TunnelReason.Synced, message: parts.join(' ') };
 }
 
 function describeObserved(plan: TunnelPlan, merge: TunnelMerge, version: number): Pick<TunnelFact, 'state' | 'reason' | 'message'> {
   if (merge.unrouted.length > 0) {
     return {
       state: 'Failed',
-      reason: 'NotRouted',
+      reason: TunnelReason.NotRouted,
       message:
         `Version ${version} of the tunnel's configuration does not lead ${listNames(merge.unrouted)} to the proxy, and spec.configPolicy is Observe, so nothing is written. ` +
         `Add rules with service ${plan.rules[0]?.service ?? plan.last.service} yourself, or set configPolicy to Merge.`,
@@ -180,7 +191,7 @@ function describeObserved(plan: TunnelPlan, merge: TunnelMerge, version: number)
   }
   return {
     state: 'Synced',
-    reason: 'Observed',
+    reason: TunnelReason.Observed,
     message: `Version ${version} of the tunnel's configuration leads every planned hostname to the proxy. Nothing is written, because spec.configPolicy is Observe.`,
   };
 }

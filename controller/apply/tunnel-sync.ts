@@ -3,6 +3,7 @@ import type { TunnelPlan } from '../api/plan.ts';
 import type { CloudflareApi, CloudflareError, TunnelDocument } from '../cloudflare/api.ts';
 import { tokenHash } from '../cloudflare/client.ts';
 import { mergeTunnel, type TunnelConfig, type TunnelMerge } from '../output/tunnel-merge.ts';
+import { isSameConnector } from '../output/tunnel-token.ts';
 import { canonical, sameRules } from '../output/tunnel-rules.ts';
 import type { AccountFinder } from './tunnel-account.ts';
 import * as words from './tunnel-facts.ts';
@@ -117,14 +118,24 @@ export class TunnelSync {
 
   /** A document would be stored for a deleted or locally managed tunnel as well, and nobody would ever read it. */
   async #checkTunnel(plan: TunnelPlan, api: CloudflareApi, accountId: string, signal: AbortSignal): Promise<SyncOutcome | null> {
-    const key = `${tokenHash(plan.apiToken)} ${accountId}`;
+    const key = [plan.apiToken, plan.connectorToken ?? ''].map(tokenHash).concat(accountId).join(' ');
     if (this.#checked === key) return null;
     const tunnel = await api.tunnel(accountId, plan.tunnelId, signal);
     if (!tunnel.ok) return this.#refused(plan, tunnel.error);
     if (tunnel.value.deleted) return this.#failed(words.tunnelDeleted(plan));
     if (tunnel.value.configSource !== 'cloudflare') return this.#failed(words.locallyManaged(plan));
+    const refused = await this.#checkConnectorToken(plan, api, accountId, signal);
+    if (refused !== null) return refused;
     this.#checked = key;
     return null;
+  }
+
+  /** Whoever can name a tunnel could ask for its rules to be written; whoever has its token may. Observers write nothing and may not read tokens. */
+  async #checkConnectorToken(plan: TunnelPlan, api: CloudflareApi, accountId: string, signal: AbortSignal): Promise<SyncOutcome | null> {
+    if (plan.connectorToken === null || plan.policy === 'Observe') return null;
+    const token = await api.tunnelToken(accountId, plan.tunnelId, signal);
+    if (!token.ok) return this.#refused(plan, token.error);
+    return isSameConnector(token.value, plan.connectorToken) ? null : this.#failed(words.connectorTokenInvalid(plan));
   }
 
   async #confirmed(plan: TunnelPlan, merge: TunnelMerge, signal: AbortSignal): Promise<boolean> {

@@ -1,4 +1,5 @@
 // When one tunnel is looked at: at once for a new plan, with backoff after a failure, now and then otherwise, and never twice at a time.
+import { TunnelReason } from '../api/condition.ts';
 import type { TunnelFact, TunnelPlan } from '../api/plan.ts';
 import { tokenHash } from '../cloudflare/client.ts';
 import { canonical } from '../output/tunnel-rules.ts';
@@ -72,7 +73,7 @@ export class TunnelWorker {
       state: 'Pending',
       accountId: plan.accountId,
       version: 0,
-      reason: 'Pending',
+      reason: TunnelReason.Pending,
       message: 'The tunnel has not been looked at yet.',
       foreignRules: [],
     };
@@ -201,7 +202,13 @@ export class TunnelWorker {
 }
 
 /** Whose eyes the tunnel is looked at with, and what may be done to it. */
-const identity = (plan: TunnelPlan): string => JSON.stringify([tokenHash(plan.apiToken), plan.accountId, plan.policy]);
+const identity = (plan: TunnelPlan): string =>
+  JSON.stringify([
+    tokenHash(plan.apiToken),
+    plan.accountId,
+    plan.policy,
+    plan.connectorToken === null ? '' : tokenHash(plan.connectorToken),
+  ]);
 
 /** Equal for plans that want the same of Cloudflare. */
 const planKey = (plan: TunnelPlan): string => JSON.stringify([identity(plan), plan.rules, plan.last, plan.folded]);

@@ -1,6 +1,7 @@
 // Snapshot → Graph: the steps in order.
 import type { Namespace } from '../api/core.ts';
 import type { GRPCRoute, HTTPRoute, Route } from '../api/gateway.ts';
+import { GATEWAY_CONFIG_ANNOTATION } from '../api/own.ts';
 import type { Key } from '../api/ref.ts';
 import type { Settings } from '../api/settings.ts';
 import type { KindName, Kinds, Snapshot } from '../api/snapshot.ts';
@@ -8,6 +9,7 @@ import { bindRoute, buildTopology, type ParentBinding, type Topology } from './a
 import { isSolver, withChallenges } from './challenge.ts';
 import { buildClasses } from './class.ts';
 import { buildGateways } from './gateway.ts';
+import { assignTunnels } from './gateway-tunnel.ts';
 import { indexGrants } from './grant.ts';
 import { createIntent } from './intent.ts';
 import { lastCall, lastFor } from './memo.ts';
@@ -43,6 +45,15 @@ export function createGraphBuilder(): GraphBuilder {
       settings: Settings,
     ) => buildClasses({ classes, configs, secrets, crds }, settings),
   );
+  const tunnelsOf = lastCall(
+    (
+      gateways: Objects<'Gateway'>,
+      configs: Objects<'GatewayConfig'>,
+      secrets: Objects<'Secret'>,
+      classes: ReturnType<typeof buildClasses>,
+      limit: number,
+    ) => assignTunnels({ gateways, configs, secrets }, classes, limit),
+  );
   const gatewaysOf = createGateways();
   const topologyOf = lastCall(buildTopology);
   const routesOf = lastCall((http: ReadonlyMap<Key, HTTPRoute>, grpc: ReadonlyMap<Key, GRPCRoute>) =>
@@ -59,14 +70,16 @@ export function createGraphBuilder(): GraphBuilder {
     const objects = objectsOf(snapshot);
     const grants = grantsOf(objects.ReferenceGrant);
     const ownership = ownershipOf(settings.ownership, objects.Namespace);
-    const { classes, configs, tunnels } = classesOf(
+    const classNodes = classesOf(
       objects.GatewayClass,
       objects.GatewayClassConfig,
       objects.Secret,
       objects.CustomResourceDefinition,
       settings,
     );
-    const gateways = gatewaysOf(objects, classes, grants, ownership);
+    const { classes, configs } = classNodes;
+    const own = tunnelsOf(objects.Gateway, objects.GatewayConfig, objects.Secret, classNodes, settings.tunnelsPerPool);
+    const gateways = gatewaysOf(objects, classes, grants, ownership, own.byGateway);
     const tunnelProtocol = settings.tunnelProtocol === 'quic' ? 'quic' : 'http2';
     const topology = topologyOf(gateways, ownership, objects.Namespace, tunnelProtocol);
     const attached = attach(routesOf(objects.HTTPRoute, objects.GRPCRoute), topology);
@@ -82,7 +95,9 @@ export function createGraphBuilder(): GraphBuilder {
       secrets: objects.Secret,
     });
     const standIns = standInsOf(gateways, attached, ownership);
-    return { classes, configs, tunnels, gateways, routes, standIns, policies, controllerName: settings.controllerName, tunnelProtocol };
+    const { configs: gatewayConfigs, tunnels } = own;
+    const { controllerName } = settings;
+    return { classes, configs, gatewayConfigs, tunnels, gateways, routes, standIns, policies, controllerName, tunnelProtocol };
   };
 }
 
@@ -92,7 +107,8 @@ type Objects<K extends KindName> = ReadonlyMap<Key, Kinds[K]>;
 function createIntents(): (snapshot: Snapshot) => Snapshot['objects'] {
   const GatewayClass = createIntent<Kinds['GatewayClass']>();
   const GatewayClassConfig = createIntent<Kinds['GatewayClassConfig']>();
-  const Gateway = createIntent<Kinds['Gateway']>();
+  const Gateway = createIntent<Kinds['Gateway']>([GATEWAY_CONFIG_ANNOTATION]);
+  const GatewayConfig = createIntent<Kinds['GatewayConfig']>();
   const ListenerSet = createIntent<Kinds['ListenerSet']>();
   const HTTPRoute = createIntent<Kinds['HTTPRoute']>();
   const GRPCRoute = createIntent<Kinds['GRPCRoute']>();
@@ -102,6 +118,7 @@ function createIntents(): (snapshot: Snapshot) => Snapshot['objects'] {
     GatewayClass: GatewayClass(objects.GatewayClass),
     GatewayClassConfig: GatewayClassConfig(objects.GatewayClassConfig),
     Gateway: Gateway(objects.Gateway),
+    GatewayConfig: GatewayConfig(objects.GatewayConfig),
     ListenerSet: ListenerSet(objects.ListenerSet),
     HTTPRoute: HTTPRoute(objects.HTTPRoute),
     GRPCRoute: GRPCRoute(objects.GRPCRoute),
@@ -113,7 +130,7 @@ type GatewayArguments = Parameters<typeof buildGateways>;
 
 function createGateways(): (
   objects: Snapshot['objects'],
-  ...rest: [GatewayArguments[1], GatewayArguments[2], GatewayArguments[3]]
+  ...rest: [GatewayArguments[1], GatewayArguments[2], GatewayArguments[3], GatewayArguments[4]]
 ) => ReturnType<typeof buildGateways> {
   const objectsOf = lastCall(
     (

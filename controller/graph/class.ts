@@ -4,7 +4,7 @@ import { combine, type Cause } from '../api/condition.ts';
 import type { CustomResourceDefinition, Secret } from '../api/core.ts';
 import type { GatewayClass } from '../api/gateway.ts';
 import { OWN_GROUP, type GatewayClassConfig } from '../api/own.ts';
-import type { Key } from '../api/ref.ts';
+import type { Key, ObjectRef } from '../api/ref.ts';
 import type { Settings } from '../api/settings.ts';
 import { buildConfig } from './config.ts';
 import { checkInstallation, type Installation } from './installed.ts';
@@ -43,7 +43,8 @@ export function configsOfOurs(
   return { used, checked: byAge(configs.values()).filter(({ metadata: { name } }) => used.has(name) || !foreign.has(name)) };
 }
 
-const names = (configs: readonly ConfigNode[]): readonly string[] => configs.map(({ object }) => object.metadata.name);
+const refs = (configs: readonly ConfigNode[]): readonly ObjectRef[] =>
+  configs.map(({ object }) => ({ kind: 'GatewayClassConfig', namespace: '', name: object.metadata.name }));
 
 /**
  * Configurations with the same tunnel speak about one document, so the oldest valid one decides and later ones must agree with it.
@@ -63,12 +64,13 @@ function groupByTunnel(configs: readonly ConfigNode[]): {
   const conflicts = new Map<ConfigNode, Cause>();
   const tunnels = [...groups].map(([id, group]): TunnelNode => {
     const lead = group.find(({ problem }) => problem === null);
-    if (lead === undefined) return { id, accountId: null, apiToken: null, policy: 'Exclusive', configs: names(group) };
+    const common = { id, connectorToken: null, configs: refs(group) };
+    if (lead === undefined) return { ...common, accountId: null, apiToken: null, policy: 'Exclusive' };
     for (const config of group.slice(group.indexOf(lead) + 1)) {
       const conflict = contradicts(id, lead, config);
       if (conflict !== null) conflicts.set(config, conflict);
     }
-    return { id, accountId: lead.identity?.accountId ?? null, apiToken: lead.apiToken, policy: lead.policy, configs: names(group) };
+    return { ...common, accountId: lead.identity?.accountId ?? null, apiToken: lead.apiToken, policy: lead.policy };
   });
   return { tunnels, conflicts };
 }

@@ -3,11 +3,11 @@ import * as cause from '../api/cause-listener.ts';
 import { Reason, type Cause } from '../api/condition.ts';
 import type { ConfigMap, Namespace, Secret } from '../api/core.ts';
 import { GATEWAY_GROUP, type Gateway, type ListenerSet } from '../api/gateway.ts';
-import { OWN_GROUP } from '../api/own.ts';
 import { keyOf, type Key } from '../api/ref.ts';
 import { checkClientCertificate } from './client-certificate.ts';
 import { Claims } from './conflict.ts';
 import { resolveFrontend } from './frontend-tls.ts';
+import type { GatewayTunnel } from './gateway-tunnel.ts';
 import type { Grants } from './grant.ts';
 import { buildListener, type ListenerContext } from './listener.ts';
 import { admits, namespaceRule } from './namespaces.ts';
@@ -48,6 +48,7 @@ export function buildGateways(
   classes: readonly ClassNode[],
   grants: Grants,
   ownership: Ownership,
+  tunnels: ReadonlyMap<Key, GatewayTunnel>,
 ): readonly GatewayNode[] {
   const byName = new Map(classes.map((node) => [node.object.metadata.name, node]));
   const sets = groupSets(objects.listenerSets);
@@ -63,23 +64,26 @@ export function buildGateways(
       frontendOf: resolveFrontend(gateway, { ...objects, grants, seesHandshakes: node.config?.local != null }),
     };
     const key = keyOf(gateway.metadata.namespace, gateway.metadata.name);
-    return [buildGateway(gateway, node, sets.get(key) ?? [], { context, namespaces: objects.namespaces })];
+    return [
+      buildGateway(gateway, node, sets.get(key) ?? [], { context, namespaces: objects.namespaces, tunnel: tunnels.get(key) ?? NO_TUNNEL }),
+    ];
   });
 }
 
+const NO_TUNNEL: GatewayTunnel = { tunnelId: null, refused: null, unassigned: null };
+
 interface Surroundings {
+  readonly tunnel: GatewayTunnel;
   readonly context: ListenerContext;
   readonly namespaces: ReadonlyMap<Key, Namespace>;
 }
 
 function buildGateway(object: Gateway, node: ClassNode, sets: readonly ListenerSet[], around: Surroundings): GatewayNode {
   const key = keyOf(object.metadata.namespace, object.metadata.name);
-  const parameters = checkParameters(object);
-  const identity = parameters === null ? (node.config?.identity ?? null) : null;
-  const host = identity === null ? null : `${identity.tunnelId}.cfargotunnel.com`;
+  const { tunnelId, refused, unassigned } = around.tunnel;
+  const host = tunnelId === null ? null : `${tunnelId}.cfargotunnel.com`;
   const local = node.config?.local ?? null;
   const addresses = requestAddresses(object, { host: node.config?.entry === 'Local' ? undefined : host, hasService: local !== null });
-  const unservable = parameters ?? addresses.unsupported;
   const classProblem = node.problem === null ? null : cause.classNotAccepted(node.object.metadata.name, node.problem);
 
   const claims = new Claims();
@@ -89,12 +93,15 @@ function buildGateway(object: Gateway, node: ClassNode, sets: readonly ListenerS
     object,
     key,
     class: node,
-    problem: classProblem ?? unservable,
+    problem: classProblem ?? refused ?? addresses.unsupported,
     // A class whose API token is missing keeps serving: the proxies do not need it, and an outage would help nobody.
-    tunnelId: unservable === null ? (identity?.tunnelId ?? null) : null,
+    tunnelId: addresses.unsupported === null ? tunnelId : null,
+    unassigned,
     addresses: addresses.hostnames,
     local:
-      unservable === null && local !== null ? { ...local, requestedIp: addresses.requestedIp, published: addresses.publishesIp } : null,
+      refused === null && addresses.unsupported === null && local !== null
+        ? { ...local, requestedIp: addresses.requestedIp, published: addresses.publishesIp }
+        : null,
     addressProblem: addresses.unusable,
     references: checkClientCertificate(object, around.context.grants, around.context.secrets),
     listeners,
@@ -123,11 +130,4 @@ function checkAllowed(gateway: Gateway, namespace: string, namespaces: ReadonlyM
   const name = keyOf(own, gateway.metadata.name);
   if (problem !== null) return cause.setNotAllowedBySelector(name, problem);
   return admits(rule, own, namespace, namespaces) ? null : cause.setNotAllowed(name);
-}
-
-function checkParameters(gateway: Gateway): Cause | null {
-  const ref = gateway.spec.infrastructure?.parametersRef;
-  if (ref === undefined) return null;
-  if (ref.group === OWN_GROUP && ref.kind === 'GatewayConfig') return cause.dedicatedPlaneUnavailable(ref.name);
-  return cause.gatewayParametersKind(ref.group, ref.kind);
 }

@@ -7,19 +7,22 @@ interface WithSpec extends KubeObject {
   readonly spec?: unknown;
 }
 
-/** The parts that nodes are made of. Labels and annotations of these objects are not read; a new uid is another object. */
-const sameIntent = (a: WithSpec, b: WithSpec): boolean =>
+/** The parts that nodes are made of. Labels and other annotations of these objects are not read; a new uid is another object. */
+const sameIntent = (a: WithSpec, b: WithSpec, annotations: readonly string[]): boolean =>
   a.metadata.uid === b.metadata.uid &&
   a.metadata.generation === b.metadata.generation &&
   a.metadata.creationTimestamp === b.metadata.creationTimestamp &&
+  annotations.every((name) => a.metadata.annotations?.[name] === b.metadata.annotations?.[name]) &&
   sameData(a.spec, b.spec);
 
 /**
  * A function from the objects of one kind to the same map with each object replaced by the one seen before when only its status,
- * labels or annotations differ. When nothing else differs, the map itself is the one returned before. Read a status from the snapshot,
+ * labels or annotations (but those named) differ. When nothing else differs, the map itself is the one returned before. Read a status from the snapshot,
  * not from what this returns.
  */
-export function createIntent<T extends WithSpec>(): (objects: ReadonlyMap<Key, T>) => ReadonlyMap<Key, T> {
+export function createIntent<T extends WithSpec>(
+  annotations: readonly string[] = [],
+): (objects: ReadonlyMap<Key, T>) => ReadonlyMap<Key, T> {
   let source: ReadonlyMap<Key, T> | undefined;
   let kept: ReadonlyMap<Key, T> = new Map();
   return (objects) => {
@@ -28,7 +31,7 @@ export function createIntent<T extends WithSpec>(): (objects: ReadonlyMap<Key, T
     let same = objects.size === kept.size;
     for (const [key, object] of objects) {
       const before = kept.get(key);
-      const keep = before !== undefined && (before === object || sameIntent(before, object));
+      const keep = before !== undefined && (before === object || sameIntent(before, object, annotations));
       next.set(key, keep ? before : object);
       if (!keep) same = false;
     }

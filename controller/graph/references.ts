@@ -9,12 +9,13 @@ import { clientCertificateSecret } from './client-certificate.ts';
 import { configsOfOurs } from './class.ts';
 import { credentialsKey } from './config.ts';
 import { frontendReferents } from './frontend-tls.ts';
+import { gatewayConfigOf, secretsOfGatewayConfig } from './gateway-config.ts';
 import { parentGateway } from './gateway.ts';
 import { indexGrants } from './grant.ts';
 import { policyReferents } from './policy.ts';
 import { policiesOfOurs } from './policy-wanted.ts';
 
-/** API tokens of configurations, the connector token, certificates of Gateways and listeners, and CA certificates of policies: of other namespaces only where a grant permits it. */
+/** API and connector tokens of configurations, the connector token, certificates of Gateways and listeners, and CA certificates of policies: of other namespaces only where a grant permits it. */
 export function wantedObjects(snapshot: Snapshot, settings: Settings): WantedObjects {
   const { objects } = snapshot;
   const secrets = new Set<Key>();
@@ -36,6 +37,9 @@ export function wantedObjects(snapshot: Snapshot, settings: Settings): WantedObj
   for (const gateway of gateways) {
     const clientCertificate = clientCertificateSecret(gateway, grants);
     if (clientCertificate !== null) secrets.add(clientCertificate);
+    const ref = gatewayConfigOf(gateway);
+    const config = ref !== null && 'key' in ref ? objects.GatewayConfig.get(ref.key) : undefined;
+    if (config !== undefined) for (const key of secretsOfGatewayConfig(config)) secrets.add(key);
     for (const { kind, key } of frontendReferents(gateway, grants)) (kind === 'Secret' ? secrets : configMaps).add(key);
   }
   for (const policy of policiesOfOurs(snapshot, isOurs)) {

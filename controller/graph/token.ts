@@ -32,6 +32,11 @@ export interface TunnelToken {
   readonly tunnelId: string;
 }
 
+interface WholeToken extends TunnelToken {
+  /** Secret value. */
+  readonly secret: string;
+}
+
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
 export const ACCOUNT_ID = /^[0-9a-f]{32}$/;
 
@@ -40,6 +45,18 @@ export const ACCOUNT_ID = /^[0-9a-f]{32}$/;
  * there and not returned. A problem says which part is wrong, never what it is.
  */
 export function decodeToken(text: string): TunnelToken | { readonly problem: string } {
+  const token = decodeWhole(text);
+  return 'problem' in token ? token : { accountId: token.accountId, tunnelId: token.tunnelId };
+}
+
+/** Whether two connector tokens connect the same tunnel, however they are written. False when either is none. */
+export function isSameConnector(a: string, b: string): boolean {
+  const [left, right] = [decodeWhole(a), decodeWhole(b)];
+  if ('problem' in left || 'problem' in right) return false;
+  return left.accountId === right.accountId && left.tunnelId === right.tunnelId && left.secret === right.secret;
+}
+
+function decodeWhole(text: string): WholeToken | { readonly problem: string } {
   const json = decodeBase64(text.trim());
   if (json === null) return { problem: 'it is not base64' };
   let value: unknown;
@@ -54,5 +71,5 @@ export function decodeToken(text: string): TunnelToken | { readonly problem: str
   const tunnelId = typeof t === 'string' ? t.toLowerCase() : '';
   if (!UUID.test(tunnelId)) return { problem: 'its field "t" is not a tunnel id' };
   if (typeof s !== 'string' || s === '') return { problem: 'its field "s" is missing' };
-  return { accountId: a, tunnelId };
+  return { accountId: a, tunnelId, secret: s };
 }

@@ -4,9 +4,9 @@
 // the output stages memoise by identity.
 import type { Cause } from '../api/condition.ts';
 import type { Gateway, GatewayClass, Listener, ListenerSet, ParentReference, Route } from '../api/gateway.ts';
-import type { GatewayClassConfig } from '../api/own.ts';
+import type { GatewayClassConfig, GatewayConfig } from '../api/own.ts';
 import type { BackendTLSPolicy } from '../api/policy.ts';
-import type { Key } from '../api/ref.ts';
+import type { Key, ObjectRef } from '../api/ref.ts';
 import type { BackendConfig, RuleConfig } from '#proxy/config/schema.ts';
 import type { Installation } from './installed.ts';
 import type { StandIns } from './stand-in.ts';
@@ -46,14 +46,32 @@ export interface ClassNode {
   readonly installation: Installation;
 }
 
+/** A GatewayConfig that a Gateway of ours has. */
+export interface GatewayConfigNode {
+  readonly object: GatewayConfig;
+  readonly key: Key;
+  /** Why a Secret cannot be read. */
+  readonly secrets: Cause | null;
+  /** Everything that is wrong, Secrets included. */
+  readonly problem: Cause | null;
+  /** Null while the connector token cannot be read. */
+  readonly identity: TunnelIdentity | null;
+  /** Secret value. */
+  readonly connectorToken: string | null;
+  /** Secret value; null when it has none of its own: then that of the class. */
+  readonly apiToken: string | null;
+}
+
 export interface TunnelNode {
   readonly id: string;
   readonly accountId: string | null;
   /** Secret value; null while no configuration of this tunnel is valid: then its document is left alone. */
   readonly apiToken: string | null;
   readonly policy: ConfigPolicy;
-  /** GatewayClassConfigs, oldest first. */
-  readonly configs: readonly string[];
+  /** Secret value; null where the proxies were given the token themselves. */
+  readonly connectorToken: string | null;
+  /** GatewayClassConfigs and GatewayConfigs by which it is configured. */
+  readonly configs: readonly ObjectRef[];
 }
 
 /** Which namespaces something admits; `Same` is relative to the namespace of the object that says so. */
@@ -134,6 +152,8 @@ export interface GatewayNode {
   readonly problem: Cause | null;
   /** The tunnel by which it is served; null when it is not. */
   readonly tunnelId: string | null;
+  /** Why it has no tunnel although it is accepted. */
+  readonly unassigned: Cause | null;
   /** Host names of the tunnel to publish. */
   readonly addresses: readonly string[];
   readonly local: LocalEntryNode | null;
@@ -221,6 +241,7 @@ export interface AncestorNode {
 export interface Graph {
   readonly classes: readonly ClassNode[];
   readonly configs: readonly ConfigNode[];
+  readonly gatewayConfigs: readonly GatewayConfigNode[];
   readonly tunnels: readonly TunnelNode[];
   /** Oldest first. */
   readonly gateways: readonly GatewayNode[];

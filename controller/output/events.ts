@@ -10,18 +10,18 @@ export function renderEvents(graph: Graph, facts: Facts): readonly EventPlan[] {
   ];
 }
 
-const FATE: Readonly<Record<TunnelNode['policy'], string>> = {
-  Exclusive: 'they are removed, because spec.configPolicy is Exclusive; set it to Merge to keep such rules',
+const FATE = {
   Merge: 'they are kept, because spec.configPolicy is Merge',
   Observe: 'nothing is changed, because spec.configPolicy is Observe',
-};
+} as const;
 
+/** Where they are to be removed, whoever removes them tells it first, with what happens. */
 function foreignRules({ id, configs, policy }: TunnelNode, { tunnels }: Facts): readonly EventPlan[] {
   const foreign = tunnels.get(id)?.foreignRules ?? [];
-  if (foreign.length === 0) return [];
-  return configs.map((name) => ({
-    ref: { kind: 'GatewayClassConfig', namespace: '', name },
-    type: policy === 'Exclusive' ? 'Warning' : 'Normal',
+  if (policy === 'Exclusive' || foreign.length === 0) return [];
+  return configs.map((ref) => ({
+    ref,
+    type: 'Normal',
     reason: EventReason.ForeignIngressRules,
     action: EventAction.Sync,
     message: `tunnel ${id} has ingress rules that are not from this controller (${foreign.join(', ')}): ${FATE[policy]}`,

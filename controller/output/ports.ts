@@ -21,16 +21,16 @@ export function allocatePorts(graph: Entries, previous: Ports, firstPort = 8080)
   return new Map([...allocateTunnelPorts(graph, previous, firstPort), ...allocateLocalPorts(graph, previous)]);
 }
 
-/** The first tunnel gets `firstPort` if no other has it. */
+/** The first tunnel of a class gets `firstPort` if no other has it: proxies that are given one token themselves expect it there. */
 function allocateTunnelPorts({ tunnels }: Entries, previous: Ports, firstPort: number): Ports {
   const ports = keep(
     tunnels.map(({ id }) => id),
     previous,
   );
   const taken = new Set(ports.values());
-  for (const [index, { id }] of tunnels.entries()) {
+  for (const [index, { id, connectorToken }] of tunnels.entries()) {
     if (ports.has(id)) continue;
-    let port = index === 0 && !taken.has(firstPort) ? firstPort : FURTHER;
+    let port = index === 0 && connectorToken === null && !taken.has(firstPort) ? firstPort : FURTHER;
     while (taken.has(port)) port++;
     ports.set(id, port);
     taken.add(port);

@@ -1,5 +1,5 @@
 // When a Gateway counts as programmed: its addresses are published, its rules are at Cloudflare, and the proxies have acknowledged them.
-import { ConditionType, isFalse, isTrue, Reason, type Finding } from '../api/condition.ts';
+import { ConditionType, isFalse, isTrue, Reason, TunnelReason, type Finding } from '../api/condition.ts';
 import type { Gateway } from '../api/gateway.ts';
 import type { Facts } from '../api/plan.ts';
 import type { GatewayNode } from '../graph/types.ts';
@@ -26,9 +26,10 @@ export function gatewayProgrammed(
   const plane = facts.planes.get(SHARED_PLANE);
   if (plane?.state === 'Rejected') return no(Reason.Invalid, `a proxy refuses the configuration: ${plane.message}`);
   if (plane?.state === 'Unreachable') return no(Reason.Pending, `no proxy answers: ${plane.message}`);
+  const tunnel = facts.tunnels.get(node.tunnelId ?? '');
+  if (tunnel?.state === 'Failed' && tunnel.reason === TunnelReason.ConnectorTokenInvalid) return no(Reason.Invalid, tunnel.message);
   if (stored?.status?.conditions?.some(({ type, status }) => type === ConditionType.Programmed && status === 'True')) return yes();
 
-  const tunnel = facts.tunnels.get(node.tunnelId ?? '');
   if (node.tunnelId !== null && tunnel?.state !== 'Synced')
     return no(Reason.Pending, `tunnel ${node.tunnelId}: ${tunnel?.message || 'its rules have not been compared yet'}`);
   if (plane?.state !== 'Acknowledged' || plane.proxies === 0) {
@@ -41,6 +42,7 @@ export function gatewayProgrammed(
 function unprogrammable(node: GatewayNode): Finding | null {
   if (node.problem !== null) return no(Reason.Invalid, `the Gateway is not accepted: ${node.problem.message}`);
   if (node.addressProblem !== null) return no(Reason.AddressNotUsable, node.addressProblem.message);
+  if (node.unassigned !== null) return no(node.unassigned.reason, node.unassigned.message);
   if (node.tunnelId === null && node.local === null)
     return no(Reason.AddressNotAssigned, 'the Gateway has no tunnel whose name could be its address');
   const listeners = listenersOf(node);

@@ -30,7 +30,13 @@ export function renderPlanes(graph: Graph, ports: Ports): readonly PlanePlan[] {
 }
 
 const renderTunnelItems = ({ tunnels, tunnelProtocol }: Graph): readonly TunnelConfig[] =>
-  tunnels.map(({ id }) => ({ kind: 'tunnel', id, entry: tunnelEntryId(id), protocol: tunnelProtocol }));
+  tunnels.map(({ id, connectorToken }) => ({
+    kind: 'tunnel',
+    id,
+    entry: tunnelEntryId(id),
+    protocol: tunnelProtocol,
+    ...(connectorToken !== null && { token: connectorToken }),
+  }));
 
 /** Gateways that share a tunnel share its entry: a visitor cannot tell them apart. */
 function renderEntries({ gateways, tunnels, standIns }: Graph, ports: Ports): readonly EntryConfig[] {

@@ -1,10 +1,15 @@
 // Status of a GatewayClassConfig: is it usable, and does the tunnel at Cloudflare have what it should?
 import { ConditionType, isFalse, isTrue, isUnknown, Reason, type Finding } from '../api/condition.ts';
+import type { Condition, KubeObject } from '../api/core.ts';
 import type { GatewayClassConfig } from '../api/own.ts';
 import type { Facts, StatusUpdate } from '../api/plan.ts';
-import { keyOf } from '../api/ref.ts';
+import { formatRef } from '../api/ref.ts';
 import type { ConfigNode, TunnelNode } from '../graph/types.ts';
 import { conditionsOf, updateOf } from './status-update.ts';
+
+interface WithConditions extends KubeObject {
+  readonly status?: { readonly conditions?: readonly Condition[] };
+}
 
 /** `stored` is the object with the status that it has now. */
 export function renderConfigStatus(
@@ -14,7 +19,7 @@ export function renderConfigStatus(
   stored: GatewayClassConfig | undefined,
 ): StatusUpdate {
   const { object, problem, secrets } = node;
-  const tunnel = tunnels.find(({ configs }) => configs.includes(object.metadata.name));
+  const tunnel = tunnelOf(object, tunnels);
   const findings = [
     problem === null
       ? isTrue(ConditionType.Valid, Reason.Valid, 'all fields can be used')
@@ -32,12 +37,17 @@ export function renderConfigStatus(
   return updateOf('GatewayClassConfig', object, { form: 'conditions', conditions: conditionsOf(object, findings), ownTypes });
 }
 
-function tunnelSynced({ id, apiToken, configs }: TunnelNode, facts: Facts, stored: GatewayClassConfig | undefined): Finding {
+/** The tunnel that a GatewayClassConfig or a GatewayConfig is about. */
+export const tunnelOf = ({ kind, metadata }: KubeObject, tunnels: readonly TunnelNode[]): TunnelNode | undefined =>
+  tunnels.find(({ configs }) =>
+    configs.some((ref) => ref.kind === kind && ref.name === metadata.name && ref.namespace === (metadata.namespace ?? '')),
+  );
+
+export function tunnelSynced({ id, apiToken, configs }: TunnelNode, facts: Facts, stored: WithConditions | undefined): Finding {
   if (apiToken === null) {
-    const names = configs.map((name) => keyOf('', name)).join(', ');
     return isFalse(ConditionType.TunnelSynced, {
       reason: Reason.Invalid,
-      message: `the ingress rules of tunnel ${id} are left as they are until GatewayClassConfig ${names} is valid`,
+      message: `the ingress rules of tunnel ${id} are left as they are until ${configs.map(formatRef).join(', ')} is valid`,
     });
   }
   const fact = facts.tunnels.get(id);

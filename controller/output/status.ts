@@ -5,6 +5,7 @@ import { publishedAddresses } from './entry-service.ts';
 import type { Graph } from '../graph/types.ts';
 import { renderClassStatus } from './status-class.ts';
 import { renderConfigStatus } from './status-config.ts';
+import { renderGatewayConfigStatus } from './status-gateway-config.ts';
 import { renderFarewells } from './status-farewell.ts';
 import { countRoutes, renderGatewayStatuses } from './status-gateway.ts';
 import { renderPolicyFarewells, renderPolicyStatus } from './status-policy.ts';
@@ -21,6 +22,9 @@ export function renderStatuses(graph: Graph, facts: Facts, snapshot: Snapshot): 
     ...graph.classes.map((node) => renderClassStatus(node, graph.tunnelProtocol)),
     ...graph.configs.map((node) =>
       renderConfigStatus(node, graph.tunnels, facts, snapshot.objects.GatewayClassConfig.get(node.object.metadata.name)),
+    ),
+    ...graph.gatewayConfigs.map((node) =>
+      renderGatewayConfigStatus(node, graph.tunnels, facts, snapshot.objects.GatewayConfig.get(node.key)),
     ),
     ...graph.gateways.flatMap((node) => {
       const addresses = publishedAddresses(node, snapshot.objects.Service);

@@ -146,6 +146,7 @@ export const kindShapes: { readonly [K in KindName]: Shape } = {
   GatewayConfig: {
     spec: {
       tunnelTokenSecretRef: secretKey,
+      'dataPlane?': 'string',
       'cloudflareCredentialsSecretRef?': secretKey,
       'authTokenSecretRef?': secretKey,
       'replicas?': 'number',

@@ -14,7 +14,7 @@ import {
   type ParentReference,
   type ReferenceGrant,
 } from '#controller/api/gateway.ts';
-import type { GatewayClassConfig } from '#controller/api/own.ts';
+import type { GatewayClassConfig, GatewayConfig } from '#controller/api/own.ts';
 import type { Settings } from '#controller/api/settings.ts';
 
 export const TUNNEL = '11111111-2222-3333-4444-555555555555';
@@ -36,6 +36,7 @@ export const settings = (changes: Partial<Settings> = {}): Settings => ({
     emptyHostnames: 'Reject',
   },
   tokenSecret: null,
+  tunnelsPerPool: 20,
   tunnelProtocol: 'auto',
   allowLoopbackEndpoints: false,
   localEntry: false,
@@ -88,6 +89,13 @@ export const classConfig = (spec: Partial<GatewayClassConfig['spec']> = {}, { na
   kind: 'GatewayClassConfig',
   metadata: { name: name ?? 'main', ...(created === undefined ? {} : { creationTimestamp: created }) },
   spec: { cloudflareCredentialsSecretRef: { name: 'credentials' }, tunnelID: TUNNEL, configPolicy: 'Exclusive', entry: 'Tunnel', ...spec },
+});
+
+export const gatewayConfig = (spec: Partial<GatewayConfig['spec']> = {}, named: Named = {}): GatewayConfig => ({
+  apiVersion: 'cf.k8s.lex.la/v1alpha1',
+  kind: 'GatewayConfig',
+  metadata: metadataOf(named, 'own'),
+  spec: { tunnelTokenSecretRef: { name: 'own-tunnel' }, ...spec },
 });
 
 /** Class, configuration and credentials: what every Gateway needs. */

@@ -106,8 +106,11 @@ function find(plan: Plan, object: string, listener: string | undefined): readonl
   return 'listeners' in desired ? (desired.listeners.find(({ name }) => name === listener)?.conditions ?? []) : [];
 }
 
-/** Whose key and certificate are served is what matters. */
-const withoutSecrets = (item: ConfigItem): unknown => (item.kind === 'certificate' ? { kind: item.kind, id: item.id } : item);
+/** Whose key and certificate are served is what matters, and that a tunnel comes with its token. */
+function withoutSecrets(item: ConfigItem): unknown {
+  if (item.kind === 'certificate') return { kind: item.kind, id: item.id };
+  return item.kind === 'tunnel' && item.token !== undefined ? { ...item, token: '(a token)' } : item;
+}
 
 /** The plan as plain data for goldens. API tokens are left out: that they are there is tested elsewhere. */
 export const readablePlan = ({ statuses, tunnels, planes, events, objects }: Plan): unknown => ({
@@ -116,7 +119,7 @@ export const readablePlan = ({ statuses, tunnels, planes, events, objects }: Pla
     tunnelId,
     accountId,
     policy,
-    configs,
+    configs: configs.map((ref) => (ref.kind === 'GatewayClassConfig' ? ref.name : formatRef(ref))),
     folded,
     rules: rules.map(({ hostname, service }) => `${hostname} → ${service}`),
     last: last.service,

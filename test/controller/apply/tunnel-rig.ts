@@ -119,7 +119,8 @@ export class Rig {
       policy: 'Exclusive',
       rules: [own('a.example.com')],
       last: end,
-      configs: ['cloudflare-tunnel'],
+      connectorToken: null,
+      configs: [{ kind: 'GatewayClassConfig', namespace: '', name: 'main' }],
       folded: false,
       ...over,
     };

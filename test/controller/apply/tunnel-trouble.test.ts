@@ -28,6 +28,17 @@ describe('credentials and identity', () => {
     await rig.apply(tunnel, 'Synced', rig.plan(tunnel));
   });
 
+  test('a connector token that is not the tunnel’s: nothing is written with it, no other tunnel notices, and the right one is tried at once', async () => {
+    const [red, blue] = [rig.addTunnel({ name: 'red' }), rig.addTunnel({ name: 'blue' })];
+    const forged = Buffer.from(JSON.stringify({ a: rig.accountId, t: red.id, s: 'guessed' })).toString('base64');
+    const other = rig.plan(blue, { connectorToken: rig.api.connectorToken(blue.id) });
+    const fact = await rig.apply(red, 'ConnectorTokenInvalid', rig.plan(red, { connectorToken: forged }), other);
+    assert.match(fact.message, /Copy the token of the tunnel into the Secret again/);
+    await rig.until('the other tunnel', () => rig.applier.facts().get(blue.id)?.state === 'Synced');
+    assert.equal(rig.ingress(red), undefined);
+    await rig.apply(red, 'Synced', rig.plan(red, { connectorToken: rig.api.connectorToken(red.id) }), other);
+  });
+
   test('a refused token: waits grow to five minutes, with jitter, and the fact is told once', async () => {
     const tunnel = rig.addTunnel();
     rig.api.revokeToken(rig.token);

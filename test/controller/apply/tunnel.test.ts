@@ -144,7 +144,7 @@ describe('rules of others', () => {
     assert.deepEqual([early.state, early.reason, early.foreignRules], ['Pending', 'ForeignRulesRemoved', ['x.example.com']]);
     assert.match(early.message, /x\.example\.com.*configPolicy is Exclusive.*Merge/);
     assert.deepEqual(rig.notices[0]?.hostnames, ['x.example.com']);
-    assert.deepEqual(rig.notices[0]?.configs, ['cloudflare-tunnel']);
+    assert.deepEqual(rig.notices[0]?.configs, [{ kind: 'GatewayClassConfig', namespace: '', name: 'main' }]);
     const logged = rig.logs.find(({ message }) => message.startsWith('removing ingress rules'));
     assert.deepEqual(logged?.fields, { tunnel: tunnel.id, version: 1, rules: [foreign], count: 1 });
     assert.deepEqual(fact.foreignRules, []);

@@ -8,6 +8,7 @@ import {
   API_TOKEN,
   application,
   classConfig,
+  credentials,
   gateway,
   gatewayClass,
   grpcRoute,
@@ -21,7 +22,7 @@ import { happyFacts, planOf } from '#test/build/plan.ts';
 
 const tunnels = (...ids: readonly string[]) => ({
   gateways: [],
-  tunnels: ids.map((id) => ({ id, accountId: null, apiToken: null, policy: 'Exclusive' as const, configs: [] })),
+  tunnels: ids.map((id) => ({ id, accountId: null, apiToken: null, connectorToken: null, policy: 'Exclusive' as const, configs: [] })),
 });
 
 /** `a:8080 b:8100`, by tunnel. */
@@ -106,9 +107,11 @@ test('no item carries a secret', () => {
 });
 
 test('events: foreign rules go to each configuration of the tunnel, gRPC to each GRPCRoute that is served', () => {
-  const second = [gatewayClass({ name: 'second', config: 'second' }), classConfig({}, { name: 'second' })];
+  const kept = { configPolicy: 'Merge' } as const;
+  const first = [gatewayClass(), classConfig(kept), credentials()];
+  const second = [gatewayClass({ name: 'second', config: 'second' }), classConfig(kept, { name: 'second' })];
   const refused = grpcRoute({ name: 'refused', parents: [{ sectionName: 'none' }] });
-  const { graph } = planOf([...platform(), ...second, gateway(), grpcRoute(), refused]);
+  const { graph } = planOf([...first, ...second, gateway(), grpcRoute(), refused]);
   const facts = happyFacts(graph);
   const fact = facts.tunnels.get(TUNNEL);
   assert.ok(fact !== undefined);
@@ -116,8 +119,8 @@ test('events: foreign rules go to each configuration of the tunnel, gRPC to each
   assert.deepEqual(
     events.map(({ ref, type, reason }) => `${ref.kind} ${ref.name} ${type} ${reason}`),
     [
-      'GatewayClassConfig main Warning ForeignIngressRules',
-      'GatewayClassConfig second Warning ForeignIngressRules',
+      'GatewayClassConfig main Normal ForeignIngressRules',
+      'GatewayClassConfig second Normal ForeignIngressRules',
       'GRPCRoute app Normal GRPCEdgeProxyingRequired',
     ],
   );

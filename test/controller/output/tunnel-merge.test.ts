@@ -23,7 +23,8 @@ const plan = (over: Partial<TunnelPlan> = {}): TunnelPlan => ({
   policy: 'Exclusive',
   rules: [own('a.example.com')],
   last: end,
-  configs: ['cloudflare-tunnel'],
+  connectorToken: null,
+  configs: [{ kind: 'GatewayClassConfig', namespace: '', name: 'main' }],
   folded: false,
   ...over,
 });

@@ -1,0 +1,125 @@
+// Which tunnel each Gateway has: that of its class, or one of its own; and which tunnels there are in all.
+import * as cause from '../api/cause-gateway-config.ts';
+import type { Cause } from '../api/condition.ts';
+import type { Secret } from '../api/core.ts';
+import type { Gateway } from '../api/gateway.ts';
+import type { GatewayConfig } from '../api/own.ts';
+import { formatRef, keyOf, type Key } from '../api/ref.ts';
+import type { Classes } from './class.ts';
+import { buildGatewayConfig, gatewayConfigOf } from './gateway-config.ts';
+import { byAge } from './order.ts';
+import { isSameConnector } from './token.ts';
+import type { ClassNode, GatewayConfigNode, TunnelNode } from './types.ts';
+
+export interface GatewayTunnel {
+  /** Null when it has none, or none yet. */
+  readonly tunnelId: string | null;
+  /** Why the Gateway is not accepted. */
+  readonly refused: Cause | null;
+  /** Why it has no tunnel although it is accepted. */
+  readonly unassigned: Cause | null;
+}
+
+export interface GatewayTunnels {
+  /** Those that Gateways of ours have, in the order of the oldest such Gateway. */
+  readonly configs: readonly GatewayConfigNode[];
+  /** Of classes first, then of Gateways, oldest first. */
+  readonly tunnels: readonly TunnelNode[];
+  readonly byGateway: ReadonlyMap<Key, GatewayTunnel>;
+}
+
+export interface TunnelObjects {
+  readonly gateways: ReadonlyMap<Key, Gateway>;
+  readonly configs: ReadonlyMap<Key, GatewayConfig>;
+  readonly secrets: ReadonlyMap<Key, Secret>;
+}
+
+const served = (tunnelId: string | null): GatewayTunnel => ({ tunnelId, refused: null, unassigned: null });
+const refuse = (refused: Cause): GatewayTunnel => ({ tunnelId: null, refused, unassigned: null });
+
+/** `limit`: the most tunnels of the pool. The older Gateways have them, so that a new one takes nothing from anybody. */
+export function assignTunnels({ gateways, configs, secrets }: TunnelObjects, { classes, tunnels }: Classes, limit: number): GatewayTunnels {
+  const byClass = new Map(classes.map((node) => [node.object.metadata.name, node]));
+  const pool = new TunnelPool(tunnels, limit);
+  const nodes = new Map<Key, GatewayConfigNode>();
+  const byGateway = new Map<Key, GatewayTunnel>();
+
+  for (const gateway of byAge(gateways.values())) {
+    const node = byClass.get(gateway.spec.gatewayClassName);
+    if (node === undefined) continue;
+    byGateway.set(keyOf(gateway.metadata.namespace, gateway.metadata.name), assign(gateway, node));
+  }
+  return { configs: [...nodes.values()], tunnels: pool.tunnels, byGateway };
+
+  function assign(gateway: Gateway, classNode: ClassNode): GatewayTunnel {
+    const ref = gatewayConfigOf(gateway);
+    if (ref === null) return served(classNode.config?.identity?.tunnelId ?? null);
+    if (!('key' in ref)) return refuse(ref);
+    const object = configs.get(ref.key);
+    if (object === undefined) return refuse(cause.gatewayConfigNotFound(ref.field, ref.key));
+    if (classNode.config?.entry === 'Local') return refuse(cause.gatewayConfigWithoutTunnels(ref.key, classNode.object.metadata.name));
+    const known = nodes.get(ref.key) ?? buildGatewayConfig(object, secrets);
+    const { node, assigned } = pool.join(known, classNode);
+    nodes.set(ref.key, node);
+    return assigned;
+  }
+}
+
+/** Tunnels as Gateways come and ask for them. */
+class TunnelPool {
+  readonly #limit: number;
+  readonly #byId: Map<string, TunnelNode>;
+
+  constructor(ofClasses: readonly TunnelNode[], limit: number) {
+    this.#limit = limit;
+    this.#byId = new Map(ofClasses.map((tunnel) => [tunnel.id, tunnel]));
+  }
+
+  get tunnels(): readonly TunnelNode[] {
+    return [...this.#byId.values()];
+  }
+
+  /** Whoever brings the token of a tunnel that is there already shares it: the Gateways of one tunnel are one to visitors. */
+  join(config: GatewayConfigNode, owner: ClassNode): { readonly node: GatewayConfigNode; readonly assigned: GatewayTunnel } {
+    const { identity, connectorToken } = config;
+    if (identity === null || connectorToken === null) return { node: config, assigned: refuse(notValid(config, config.problem)) };
+    const ref = { kind: 'GatewayConfig', namespace: config.object.metadata.namespace ?? '', name: config.object.metadata.name };
+    const known = this.#byId.get(identity.tunnelId);
+    const [first] = known?.configs ?? [];
+    if (
+      known !== undefined &&
+      first !== undefined &&
+      known.connectorToken !== null &&
+      !isSameConnector(known.connectorToken, connectorToken)
+    ) {
+      const problem = cause.ownTokenContradiction(identity.tunnelId, formatRef(first));
+      return { node: { ...config, problem }, assigned: refuse(notValid(config, problem)) };
+    }
+    if (known === undefined && this.#byId.size >= this.#limit)
+      return { node: config, assigned: { tunnelId: null, refused: null, unassigned: cause.tunnelsExhausted(this.#limit) } };
+    const configs = known?.configs ?? [];
+    const isListed = configs.some(({ kind, namespace, name }) => kind === ref.kind && namespace === ref.namespace && name === ref.name);
+    this.#byId.set(identity.tunnelId, {
+      ...(known ?? fresh(config, connectorToken, owner)),
+      configs: isListed ? configs : [...configs, ref],
+    });
+    const refused = config.problem === null ? null : notValid(config, config.problem);
+    // Traffic needs no API token: a Gateway that lacks it is told, and served.
+    return { node: config, assigned: { tunnelId: identity.tunnelId, refused, unassigned: null } };
+  }
+}
+
+const notValid = ({ key }: GatewayConfigNode, problem: Cause | null): Cause =>
+  cause.gatewayConfigNotValid(key, problem ?? { reason: 'Invalid', message: 'its connector token is unknown' });
+
+function fresh({ identity, apiToken, problem, object }: GatewayConfigNode, connectorToken: string, owner: ClassNode): TunnelNode {
+  const ofClass = owner.problem === null && object.spec.cloudflareCredentialsSecretRef === undefined ? owner.config?.apiToken : null;
+  return {
+    id: identity?.tunnelId ?? '',
+    accountId: identity?.accountId ?? null,
+    apiToken: problem === null ? (apiToken ?? ofClass ?? null) : null,
+    connectorToken,
+    policy: owner.config?.policy ?? 'Exclusive',
+    configs: [],
+  };
+}

@@ -1,0 +1,116 @@
+// Gateways with tunnels of their own: who gets which, and who is told what.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { KubeObject } from '#controller/api/core.ts';
+import { GATEWAY_CONFIG_ANNOTATION, type GatewayConfig } from '#controller/api/own.ts';
+import { buildGraph, createGraphBuilder } from '#controller/graph/build.ts';
+import { wantedObjects } from '#controller/graph/references.ts';
+import { isSameConnector } from '#controller/graph/token.ts';
+import {
+  API_TOKEN,
+  connectorToken,
+  gateway,
+  gatewayConfig,
+  platform,
+  secret,
+  settings,
+  TUNNEL,
+  TUNNEL_SECRET,
+} from '#test/build/objects.ts';
+import { conditions, planOf } from '#test/build/plan.ts';
+import { snapshotOf, withObject } from '#test/build/snapshot.ts';
+
+const OWN_TUNNEL = '22222222-2222-3333-4444-555555555555';
+const ownToken = (changes: Parameters<typeof connectorToken>[0] = {}) => connectorToken({ t: OWN_TUNNEL, ...changes });
+const ref = (name: string) => ({ spec: { infrastructure: { parametersRef: { group: 'cf.k8s.lex.la', kind: 'GatewayConfig', name } } } });
+
+interface Place {
+  readonly namespace?: string;
+  readonly created?: string;
+  readonly token?: string;
+  readonly config?: Partial<GatewayConfig['spec']>;
+}
+
+/** A Gateway, its GatewayConfig and the Secret with its connector token. */
+const withOwnTunnel = ({ namespace = 'default', created = '2026-01-01T00:00:00Z', token = ownToken(), config = {} }: Place = {}) =>
+  [
+    gateway({ namespace, created, ...ref('own') }),
+    gatewayConfig(config, { namespace }),
+    secret('own-tunnel', namespace, { 'tunnel-token': token }),
+  ] as const;
+
+const graphOf = (objects: readonly KubeObject[], limit = 20) =>
+  buildGraph(snapshotOf([...platform(), ...objects]), settings({ tunnelsPerPool: limit }));
+
+test('a GatewayConfig gives its Gateway tunnel and account of the connector token, with the API token of the class or its own', () => {
+  const [first, second] = graphOf(withOwnTunnel()).tunnels;
+  assert.deepEqual([first?.id, first?.connectorToken], [TUNNEL, null]);
+  assert.deepEqual([second?.id, second?.apiToken, second?.connectorToken], [OWN_TUNNEL, API_TOKEN, ownToken()]);
+  const credentials = secret('mine', 'default', { 'api-token': 'my-own-api-token' });
+  const own = graphOf([...withOwnTunnel({ config: { cloudflareCredentialsSecretRef: { name: 'mine' } } }), credentials]).tunnels[1];
+  assert.equal(own?.apiToken, 'my-own-api-token');
+});
+
+test('an API token of its own that is missing is not replaced by that of the class', () => {
+  const { tunnels, gateways } = graphOf(withOwnTunnel({ config: { cloudflareCredentialsSecretRef: { name: 'mine' } } }));
+  assert.equal(tunnels[1]?.apiToken, null);
+  assert.equal(gateways[0]?.tunnelId, OWN_TUNNEL, 'traffic needs no API token');
+});
+
+test('the Secrets of a GatewayConfig are wanted as soon as a Gateway of ours has it', () => {
+  const [own, config] = withOwnTunnel();
+  const wanted = (objects: readonly KubeObject[]) =>
+    wantedObjects(snapshotOf([...platform(), ...objects]), settings()).secrets.has('default/own-tunnel');
+  assert.deepEqual([wanted([config]), wanted([own, config])], [false, true]);
+});
+
+test('the annotation counts as much as the reference, also when it comes later', () => {
+  const build = createGraphBuilder();
+  const [, config, token] = withOwnTunnel();
+  const before = snapshotOf([...platform(), gateway(), config, token]);
+  assert.equal(build(before, settings()).gateways[0]?.tunnelId, TUNNEL);
+  const annotated = { ...gateway(), metadata: { ...gateway().metadata, annotations: { [GATEWAY_CONFIG_ANNOTATION]: 'own' } } };
+  assert.equal(build(withObject(before, annotated), settings()).gateways[0]?.tunnelId, OWN_TUNNEL);
+});
+
+test('Gateways that bring one token share its tunnel; another token for it is refused, and nobody else notices', () => {
+  const red = withOwnTunnel({ namespace: 'red' });
+  const blue = withOwnTunnel({ namespace: 'blue', created: '2026-02-01T00:00:00Z' });
+  const forged = withOwnTunnel({ namespace: 'green', created: '2026-03-01T00:00:00Z', token: ownToken({ s: 'guessed' }) });
+  const { graph, plan } = planOf([...platform(), ...red, ...blue, ...forged]);
+  assert.deepEqual(
+    graph.gateways.map(({ key, tunnelId }) => [key, tunnelId]),
+    [
+      ['red/tunnel', OWN_TUNNEL],
+      ['blue/tunnel', OWN_TUNNEL],
+      ['green/tunnel', null],
+    ],
+  );
+  assert.deepEqual(conditions(plan, 'Gateway green/tunnel')['Accepted'], 'False/InvalidParameters');
+  assert.deepEqual(conditions(plan, 'Gateway red/tunnel')['Programmed'], 'True/Programmed');
+  assert.ok(!JSON.stringify([plan.statuses, plan.events]).includes(TUNNEL_SECRET));
+});
+
+test('the oldest Gateways have the tunnels of the pool; those of classes always get in', () => {
+  const red = withOwnTunnel({ namespace: 'red', created: '2026-02-01T00:00:00Z' });
+  const blue = withOwnTunnel({ namespace: 'blue', token: ownToken({ t: TUNNEL.replace('1', '3') }) });
+  const reasons = (limit: number) => graphOf([...red, ...blue], limit).gateways.map(({ key, unassigned }) => [key, unassigned?.reason]);
+  assert.deepEqual(reasons(3), [
+    ['blue/tunnel', undefined],
+    ['red/tunnel', undefined],
+  ]);
+  assert.deepEqual(reasons(2), [
+    ['blue/tunnel', undefined],
+    ['red/tunnel', 'NoResources'],
+  ]);
+  assert.equal(graphOf([...red, ...blue], 1).tunnels.length, 1);
+});
+
+test('connector tokens are the same when they say the same', () => {
+  const spaced = Buffer.from(JSON.stringify({ s: TUNNEL_SECRET, t: OWN_TUNNEL, a: '0123456789abcdef0123456789abcdef' }, null, 1)).toString(
+    'base64',
+  );
+  assert.ok(isSameConnector(ownToken(), spaced));
+  assert.ok(!isSameConnector(ownToken(), ownToken({ s: 'other' })));
+  assert.ok(!isSameConnector('nonsense', 'nonsense'));
+});
