@@ -10,7 +10,7 @@ export interface GatewayClass extends KubeObject {
     readonly parametersRef?: { readonly group: string; readonly kind: string; readonly name: string; readonly namespace?: string };
     readonly description?: string;
   };
-  readonly status?: { readonly conditions?: readonly Condition[] };
+  readonly status?: { readonly conditions?: readonly Condition[]; readonly supportedFeatures?: readonly { readonly name: string }[] };
 }
 
 export interface SecretObjectReference {
