@@ -1,8 +1,13 @@
 // A cluster with a node: what Deployments, Services and Secrets say is what programs, connections and files do.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import dns from 'node:dns/promises';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { createInterface } from 'node:readline';
 import { after, before, suite, test } from 'node:test';
 import { buildHint, missingTools } from '../../tools/tool-paths.ts';
+import { runningWith, type RunningProcess } from '../tools/processes.ts';
 import { clusterUnavailable, startControlPlane, type Cluster } from './control-plane.ts';
 import { enterNode, nodeUnavailable } from './node/ground.ts';
 import { echoBasicImage } from './node/images.ts';
@@ -13,6 +18,16 @@ import { until } from './until.ts';
 const missing = missingTools(['echo-basic']);
 const unavailable = clusterUnavailable() ?? nodeUnavailable() ?? (missing.length > 0 ? buildHint(missing) : null);
 if (unavailable === null) enterNode();
+
+const href = (file: string): string => JSON.stringify(new URL(file, import.meta.url).href);
+
+/** Everything that a process started, and what that started. */
+function descendants(ancestor: number): readonly RunningProcess[] {
+  const all = runningWith('');
+  const below = (pid: number): readonly RunningProcess[] =>
+    all.filter(({ parent }) => parent === pid).flatMap((child) => [child, ...below(child.pid)]);
+  return below(ancestor);
+}
 
 const byText = (one: string, other: string): number => one.localeCompare(other);
 
@@ -236,5 +251,36 @@ suite('a cluster with a node', { skip: unavailable ?? false }, () => {
     assert.deepEqual(await resolver.resolve4('elsewhere.default.svc.cluster.local'), ['10.245.0.1']);
     await assert.rejects(resolver.resolve6('app.default.svc.cluster.local'), { code: 'ENODATA' });
     await assert.rejects(resolver.resolve4('nobody.default.svc.cluster.local'), { code: 'ENOTFOUND' });
+  });
+
+  test('a parent killed with SIGKILL leaves no process and no file', async () => {
+    const code = `
+      import { startControlPlane } from ${href('control-plane.ts')};
+      import { enterNode } from ${href('node/ground.ts')};
+      import { echoBasicImage } from ${href('node/images.ts')};
+      import { echo, NodeRig } from ${href('node/node-rig.ts')};
+      import { startNode } from ${href('node/node.ts')};
+      enterNode();
+      const cluster = await startControlPlane();
+      await startNode(cluster, { images: [echoBasicImage()] });
+      const rig = new NodeRig(cluster);
+      await rig.apply(echo('app', 1));
+      await rig.ready('app', 1);
+      console.log(cluster.folder);
+    `;
+    const parent = spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const [folder] = (await once(createInterface({ input: parent.stdout }), 'line')) as [string];
+    const started = descendants(parent.pid ?? 0);
+    for (const program of ['etcd', 'kube-apiserver', 'kube-controller-manager', 'echo-basic', 'sleep'])
+      assert.ok(
+        started.some(({ commandLine }) => commandLine.split(' ')[0]?.endsWith(program)),
+        program,
+      );
+    parent.kill('SIGKILL');
+    await until('all of them are gone', soon(), async () => {
+      const running = new Set(runningWith('').map(({ pid }) => pid));
+      return started.every(({ pid }) => !running.has(pid));
+    });
+    assert.ok(!existsSync(folder));
   });
 });

@@ -17,8 +17,9 @@ export function environment(
     if (secretRef !== undefined) Object.assign(env, prefixed(prefix, secretData(references, namespace, secretRef)));
   }
   for (const variable of container.env ?? []) {
-    const value = valueFrom(placed, container, references, variable) ?? expand(variable.value ?? '', env);
-    if (value !== null) env[variable.name] = value;
+    const value = valueFrom(placed, container, references, variable);
+    if (value === undefined) env[variable.name] = expand(variable.value ?? '', env);
+    else if (value !== null) env[variable.name] = value;
   }
   return env;
 }
