@@ -1,6 +1,6 @@
 // TLS in front of a listener: which certificate a client is shown, and what is asked of its own.
 import { X509Certificate } from 'node:crypto';
-import { createServer, type Server, type TLSSocket } from 'node:tls';
+import { createServer, type Server, type TLSSocket, type TlsOptions } from 'node:tls';
 import type { KeyPair, LocalEntry } from '#proxy/table/types.ts';
 import type { Log } from './plane.ts';
 
@@ -52,9 +52,7 @@ export class TlsDoor {
         minVersion: 'TLSv1.2',
         ALPNProtocols: ['h2', 'http/1.1'],
         handshakeTimeout: this.#handshakeTimeout,
-        ...(clientValidation === null
-          ? {}
-          : { requestCert: true, rejectUnauthorized: clientValidation.mode === 'AllowValidOnly', ca: clientValidation.ca }),
+        ...(clientValidation === null ? {} : askedOfClients(clientValidation)),
       });
       server.on('secureConnection', this.#onSecure);
       server.on('tlsClientError', (_error, socket) => socket.destroy());
@@ -67,6 +65,13 @@ export class TlsDoor {
     }
   }
 }
+
+/**
+ * Where any certificate will do, none is checked: OpenSSL leaves the error of a signature that is wrong (an authority of the same name with
+ * another key is enough) behind, and Node then takes it for the next thing that happens to the connection.
+ */
+const askedOfClients = ({ mode, ca }: NonNullable<LocalEntry['clientValidation']>): TlsOptions =>
+  mode === 'AllowValidOnly' ? { requestCert: true, rejectUnauthorized: true, ca } : { requestCert: true, rejectUnauthorized: false };
 
 /** Of several certificates those whose names cover the client's, if any does; one for each kind of key, the first. */
 function presented(pairs: readonly KeyPair[], serverName: string): readonly KeyPair[] {
