@@ -155,8 +155,10 @@ function setAccepted({ refused, listeners }: ListenerSetNode, gateway: GatewayNo
     });
   }
   const bad = listeners.filter(({ unusable }) => unusable !== null);
-  if (bad.length === 0) return isTrue(ConditionType.Accepted, Reason.Accepted, `the set is part of Gateway ${gateway.key}`);
-  const message = listProblems(bad);
+  if (bad.length === 0 && listeners.length > 0) {
+    return isTrue(ConditionType.Accepted, Reason.Accepted, `the set is part of Gateway ${gateway.key}`);
+  }
+  const message = listeners.length === 0 ? 'spec.listeners is empty: add a listener' : listProblems(bad);
   return bad.length < listeners.length
     ? isTrue(ConditionType.Accepted, Reason.ListenersNotValid, message)
     : isFalse(ConditionType.Accepted, { reason: Reason.ListenersNotValid, message });
