@@ -246,6 +246,10 @@ suite('the own entry on a cluster', { skip: unavailable ?? false }, () => {
       return true;
     });
     assert.deepEqual([(await service()).uid, (await service()).object.spec?.clusterIP], [uid, object.spec?.clusterIP]);
+    await patch(`${gateways}/web`, { spec: { addresses: [ip(USABLE)] } });
+    await programmed(USABLE);
+    assert.notEqual((await service()).uid, uid);
+    assert.equal((await service()).object.spec?.clusterIP, USABLE);
     await patch(`${gateways}/web`, { spec: { addresses: [{ type: 'example.com/unknown', value: 'x' }, ip(UNUSABLE), ip(USABLE)] } });
     await within('the type is refused', async () => (await status()).startsWith('Accepted=False/UnsupportedAddress'));
     await patch(`${gateways}/web`, { spec: { addresses: [ip(UNUSABLE), ip(USABLE)] } });
@@ -254,7 +258,6 @@ suite('the own entry on a cluster', { skip: unavailable ?? false }, () => {
     );
     await patch(`${gateways}/web`, { spec: { addresses: [ip(USABLE)] } });
     await programmed(USABLE);
-    assert.equal((await service()).object.spec?.clusterIP, USABLE);
     await apply(cluster, gateway('second', { addresses: [ip(USABLE)] }));
     await within('an address that another has is refused', async () =>
       (await status('second')).includes('Programmed=False/AddressNotUsable'),
