@@ -47,7 +47,8 @@ function shadowed(route: RouteNode): readonly EventPlan[] {
 
 /** The zone's switch for gRPC is off by default, and nobody can see it from here: without it the edge answers 403. */
 function grpc(route: RouteNode): readonly EventPlan[] {
-  const isServed = route.object.kind === 'GRPCRoute' && route.parents.some(({ attachments }) => attachments.length > 0);
+  const isServed =
+    route.object.kind === 'GRPCRoute' && route.parents.some(({ attachments }) => attachments.some(({ tunnelId }) => tunnelId !== null));
   if (!isServed) return [];
   const message = 'gRPC must be switched on for the zone at Cloudflare (Network, gRPC), else the edge refuses calls with 403';
   return [

@@ -1,5 +1,6 @@
 // Graph → the proxies' own entries: for each Gateway and port of its listeners a target port, with the certificates that it serves.
 import type { Certificate, GatewayNode, Graph, ListenerNode } from '../graph/types.ts';
+import { lastFor } from '../graph/memo.ts';
 import { isServedLocally, localEntryId } from '../graph/entry.ts';
 import type { CertificateConfig, LocalEntryConfig, LocalListenerConfig } from '#proxy/config/schema.ts';
 import { listenersOf } from './listeners.ts';
@@ -53,8 +54,11 @@ export function renderLocalEntries({ gateways }: Graph, targets: Ports): readonl
       },
     ];
   });
-  return [...entries, ...[...certificates.values()].map(({ id, chain, key }) => ({ kind: 'certificate' as const, id, cert: chain, key }))];
+  return [...entries, ...[...certificates.values()].map((certificate) => renderCertificate(certificate))];
 }
+
+/** The same item as long as the certificate is: it is the largest there is, and need not be written out again. */
+const renderCertificate = lastFor(({ id, chain, key }: Certificate): CertificateConfig => ({ kind: 'certificate', id, cert: chain, key }));
 
 const renderListener = ({ id, spec, hostname, certificates }: ListenerNode, protocol: 'HTTP' | 'HTTPS'): LocalListenerConfig => ({
   id,
