@@ -4,7 +4,7 @@
 export interface Layout {
   readonly folder: string;
   readonly etcdSocket: string;
-  /** Loopback here; a node emulator in a network namespace would give an address that its pods reach. */
+  /** Loopback; pods reach it by the ClusterIP of its Service, which the node forwards. */
   readonly address: string;
   readonly port: number;
   readonly certificates: string;

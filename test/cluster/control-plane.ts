@@ -87,7 +87,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   }
 }
 
-// No nodes: Pods stay Pending, and tests write EndpointSlices by hand. A node emulator is one more client of `request` beside this.
+// No nodes: Pods stay Pending, and tests write EndpointSlices by hand. Those that need more start a node beside it (node/node.ts).
 class ControlPlane implements Cluster {
   readonly folder = mkdtempSync(path.join(os.tmpdir(), 'cftunnel-cluster-'));
   readonly kubeconfig = path.join(this.folder, 'kubeconfig');

@@ -76,11 +76,13 @@ export interface Sandbox {
 
 const sandboxScript = `
   set -e
-  ip link set lo up
-  ip link add eth0 type veth peer name "$1" netns "$3"
-  ip addr add "$2/${PREFIX_LENGTH}" dev eth0
-  ip link set eth0 up
-  ip route add default via ${NODE_ADDRESS}
+  ip -batch - <<END
+    link set lo up
+    link add eth0 type veth peer name $1 netns $3
+    addr add $2/${PREFIX_LENGTH} dev eth0
+    link set eth0 up
+    route add default via ${NODE_ADDRESS}
+END
   nsenter --net="/proc/$3/ns/net" ip link set "$1" master ${BRIDGE} up
   echo ready
   exec sleep infinity

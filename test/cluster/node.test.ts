@@ -10,7 +10,7 @@ import { buildHint, missingTools } from '../../tools/tool-paths.ts';
 import { runningWith, type RunningProcess } from '../tools/processes.ts';
 import { clusterUnavailable, startControlPlane, type Cluster } from './control-plane.ts';
 import { enterNode, nodeUnavailable } from './node/ground.ts';
-import { echoBasicImage } from './node/images.ts';
+import { echoBasicImage, ownImage } from './node/images.ts';
 import { echo, isReady, NodeRig, request, service, shell, shellPod, soon } from './node/node-rig.ts';
 import { startNode, type EmulatedNode } from './node/node.ts';
 import { until } from './until.ts';
@@ -18,6 +18,11 @@ import { until } from './until.ts';
 const missing = missingTools(['echo-basic']);
 const unavailable = clusterUnavailable() ?? nodeUnavailable() ?? (missing.length > 0 ? buildHint(missing) : null);
 if (unavailable === null) enterNode();
+
+/** Of a tunnel that there is not. */
+const tunnelToken = Buffer.from(
+  JSON.stringify({ a: 'a'.repeat(32), t: '6ba7b810-9dad-41d1-80b4-00c04fd430c8', s: Buffer.from('secret').toString('base64') }),
+).toString('base64');
 
 const href = (file: string): string => JSON.stringify(new URL(file, import.meta.url).href);
 
@@ -39,7 +44,7 @@ suite('a cluster with a node', { skip: unavailable ?? false }, () => {
     cluster = await startControlPlane();
     rig = new NodeRig(cluster);
     node = await startNode(cluster, {
-      images: [echoBasicImage(), shell],
+      images: [echoBasicImage(), shell, ownImage(/^our\/proxy:/, { PROXY_CONNECTOR: 'native', TUNNEL_TOKEN: tunnelToken })],
       zones: [(name) => (name === 'edge.example' ? [{ name, type: 'A', address: '10.245.0.1' }] : null)],
     });
   });
@@ -249,15 +254,45 @@ suite('a cluster with a node', { skip: unavailable ?? false }, () => {
     assert.ok(addresses.includes((await resolver.resolve4(srv?.name ?? ''))[0] ?? ''));
     assert.deepEqual(await resolver.resolve4('edge.example'), ['10.245.0.1']);
     assert.deepEqual(await resolver.resolve4('elsewhere.default.svc.cluster.local'), ['10.245.0.1']);
+    assert.deepEqual(await dns.lookup('edge.example'), { address: '10.245.0.1', family: 4 }, 'the test itself asks there too');
     await assert.rejects(resolver.resolve6('app.default.svc.cluster.local'), { code: 'ENODATA' });
     await assert.rejects(resolver.resolve4('nobody.default.svc.cluster.local'), { code: 'ENOTFOUND' });
+  });
+
+  test('our own image runs, whatever else is mounted', async () => {
+    const container = {
+      name: 'proxy',
+      image: 'our/proxy:0.1.0',
+      args: ['proxy'],
+      env: [{ name: 'PROXY_AUTH_TOKEN', value: 'x'.repeat(32) }],
+      ports: [{ name: 'config-api', containerPort: 8081 }],
+      readinessProbe: { httpGet: { path: '/healthz', port: 'config-api' }, periodSeconds: 1 },
+      volumeMounts: [{ name: 'tmp', mountPath: '/tmp' }],
+    };
+    await rig.apply({ ...shellPod('ours', ''), spec: { containers: [container], volumes: [{ name: 'tmp', emptyDir: {} }] } });
+    await rig.ready('ours', 1);
+    await rig.deletePod('ours');
+    await rig.ready('ours', 0);
+  });
+
+  test('all goes on when the API server comes back', async () => {
+    await cluster.restartApiServer();
+    const old = await rig.pods('app');
+    for (const { metadata } of old) await rig.deletePod(metadata.name);
+    await until('others have taken their places', soon(), async () => {
+      const all = await rig.pods('app');
+      return all.length === 2 && all.every((pod) => isReady(pod) && old.every(({ metadata }) => metadata.uid !== pod.metadata.uid));
+    });
+    const ip = await rig.clusterIp('app');
+    const names = (await rig.pods('app')).map(({ metadata }) => metadata.name);
+    await until('they are those who answer', soon(), async () => names.includes((await request(ip, 8080)).pod));
   });
 
   test('a parent killed with SIGKILL leaves no process and no file', async () => {
     const code = `
       import { startControlPlane } from ${href('control-plane.ts')};
       import { enterNode } from ${href('node/ground.ts')};
-      import { echoBasicImage } from ${href('node/images.ts')};
+      import { echoBasicImage, ownImage } from ${href('node/images.ts')};
       import { echo, NodeRig } from ${href('node/node-rig.ts')};
       import { startNode } from ${href('node/node.ts')};
       enterNode();

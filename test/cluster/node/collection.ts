@@ -17,7 +17,7 @@ export class Collection<T extends KubeObject> {
   readonly #path: string;
   readonly #signal: AbortSignal;
   #objects = new Map<string, T>();
-  readonly #read = Promise.withResolvers<void>();
+  #isRead = false;
   readonly #done: Promise<void>;
 
   /** Follows at once, until `signal` aborts. `path` is that of the whole cluster's collection. */
@@ -28,9 +28,9 @@ export class Collection<T extends KubeObject> {
     this.#done = this.#follow();
   }
 
-  /** Resolves when the first list was read. */
-  get read(): Promise<void> {
-    return this.#read.promise;
+  /** Everything was listed once. */
+  get isRead(): boolean {
+    return this.#isRead;
   }
 
   /** Resolves when nothing goes on any more. */
@@ -64,7 +64,7 @@ export class Collection<T extends KubeObject> {
       readonly items: readonly T[];
     };
     this.#objects = new Map(list.items.map((object) => [keyOf(object), object]));
-    this.#read.resolve();
+    this.#isRead = true;
     this.changes.notify();
     return list.metadata.resourceVersion;
   }

@@ -1,11 +1,14 @@
 // The ground that the node stands on: its own network and mounts, a folder that vanishes with them, and addresses that need no interface.
 import { execFileSync } from 'node:child_process';
-import { enterOwnNetwork, networkUnavailable } from '../network.ts';
+import { existsSync, realpathSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { enterOwnNetwork, networkUnavailable, NODE_ADDRESS } from '../network.ts';
 
 /** Every machine has it, and nothing that we need is in it: covered by a fresh one, it is the node's disk. */
 const DISK = '/dev/shm';
 /** ClusterIPs, and addresses that a load balancer or an edge of a test may publish. */
 const LOCAL_RANGES = ['10.96.0.0/16', '10.245.0.0/16'];
+const RESOLVER = '/etc/resolv.conf';
 
 const tryOverlay = `
   set -e
@@ -40,4 +43,13 @@ export function enterNode(): void {
   process.env['TMPDIR'] = DISK;
   // Any address of a local range can be listened on, and whoever sends to one on which nobody listens is refused at once.
   for (const range of LOCAL_RANGES) execFileSync('ip', ['route', 'add', 'local', range, 'dev', 'lo']);
+  resolveHere();
+}
+
+/** The node's own DNS server, for this process and what it starts: no other could be reached. */
+function resolveHere(): void {
+  if (!existsSync(RESOLVER)) return;
+  const file = path.join(DISK, 'resolv.conf');
+  writeFileSync(file, `nameserver ${NODE_ADDRESS}\n`);
+  execFileSync('mount', ['--bind', file, realpathSync(RESOLVER)]);
 }

@@ -82,10 +82,10 @@ export class Kubelet {
   async #write(method: 'POST' | 'DELETE', path: string, body: object): Promise<void> {
     while (!this.#signal.aborted) {
       try {
-        await this.#client.json({ method, path, body });
+        await this.#client.json({ method, path, body, signal: this.#signal });
         return;
       } catch (error) {
-        if (statusOf(error) === 404 || statusOf(error) === 409) return;
+        if (this.#signal.aborted || statusOf(error) === 404 || statusOf(error) === 409) return;
         console.error(`node: ${method} ${path}: ${describeError(error)}`);
         await sleeps(RETRY_MS, this.#signal);
       }

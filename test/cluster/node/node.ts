@@ -1,4 +1,7 @@
 // A node for a test cluster: runs its pods as processes, forwards its Services, answers its names and requests for logs.
+//
+// What a real node has and this one has not: init containers, lifecycle hooks, probes by exec or gRPC, volumes other than those from the API
+// and emptyDir, securityContext and limits (programs run as root, unlimited), network policies, UDP and node ports of Services, affinity.
 import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -6,6 +9,7 @@ import { KubeClient } from '#controller/kube/client.ts';
 import { loadKubeConfig } from '#controller/kube/kubeconfig.ts';
 import type { Cluster } from '../control-plane.ts';
 import { NODE_ADDRESS } from '../network.ts';
+import { until } from '../until.ts';
 import { Changes } from './changes.ts';
 import { Collection } from './collection.ts';
 import { clusterRecords } from './dns-names.ts';
@@ -46,7 +50,9 @@ export async function startNode(cluster: Cluster, { images, zones = [] }: NodeOp
   const collections = follow(client, life.signal);
   const { pods, services, slices, secrets, configMaps } = collections;
   const all = Object.values(collections);
-  await within(START_LIMIT_MS, Promise.all(all.map(({ read }) => read)));
+  await until('everything was listed', AbortSignal.timeout(START_LIMIT_MS), async () => {
+    return all.every(({ isRead }) => isRead) && services.get(API_SERVICE) !== undefined;
+  });
 
   const forwarder = new Forwarder();
   const fixed = new Map([[API_SERVICE, [apiServer(cluster)]]]);
@@ -97,14 +103,4 @@ const follow = (client: KubeClient, signal: AbortSignal) => ({
 function apiServer(cluster: Cluster): Target {
   const { hostname, port } = new URL(cluster.server);
   return { host: hostname, port: Number(port) };
-}
-
-async function within<T>(limitMs: number, promise: Promise<T>): Promise<T> {
-  const limit = Promise.withResolvers<never>();
-  const timer = setTimeout(() => limit.reject(new Error(`the API server did not list everything in ${limitMs} ms`)), limitMs);
-  try {
-    return await Promise.race([promise, limit.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -17,6 +17,7 @@ export class PodReporter {
   #isDirty = false;
   #writing: Promise<void> = Promise.resolve();
   #isWriting = false;
+  #isLast = false;
 
   constructor(client: KubeClient, pod: Pod, look: () => Omit<PodView, 'conditions'>) {
     this.#client = client;
@@ -32,8 +33,9 @@ export class PodReporter {
     this.#writing = this.#write();
   }
 
-  /** Writes the last state; nothing is written afterwards. */
+  /** Writes the last state, or tries to; nothing is written afterwards. */
   async end(): Promise<void> {
+    this.#isLast = true;
     this.changed();
     await this.#writing;
     this.#over.abort();
@@ -62,7 +64,7 @@ export class PodReporter {
       });
       this.#written = status;
     } catch (error) {
-      if (statusOf(error) === 404 || statusOf(error) === 409) return this.#over.abort();
+      if (statusOf(error) === 404 || statusOf(error) === 409 || this.#isLast) return this.#over.abort();
       console.error(`node: status of pod ${namespace}/${name}: ${describeError(error)}`);
       this.#isDirty = true;
       await sleeps(RETRY_MS, this.#over.signal);
