@@ -239,11 +239,16 @@ class ProxyApp implements Proxy {
     }
   }
 
-  /** Ready: a configuration is applied and, where it asks for our own tunnel, that tunnel is connected now. Another's never decides it. */
+  /**
+   * Ready: a configuration is applied and, where it asks for the tunnel of the token at hand, that tunnel is connected now. Where there are
+   * only tunnels that come with their tokens, one of them must be: whose is broken must not decide it for the others.
+   */
   #notReady(): string | null {
     if (this.#draining) return 'shutting down';
     if (this.#table === null) return 'no configuration yet';
-    const entry = this.#tunnels.find(({ id }) => id === this.#token.tunnelId) ?? this.#tunnels[0];
+    const own = this.#tunnels.find(({ id }) => id === this.#token.tunnelId) ?? this.#tunnels.find(({ token }) => token === undefined);
+    const isConnected = ({ id }: TunnelConfig): boolean => this.#connectors.state(id)?.phase === 'connected';
+    const entry = own ?? this.#tunnels.find(isConnected) ?? this.#tunnels[0];
     if (!entry) return null;
     const state = this.#connectors.state(entry.id);
     if (state === null) return `no token for tunnel ${entry.id}: ${this.#tokenMissing()}`;

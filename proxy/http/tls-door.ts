@@ -71,7 +71,9 @@ export class TlsDoor {
  * another key is enough) behind, and Node then takes it for the next thing that happens to the connection.
  */
 const askedOfClients = ({ mode, ca }: NonNullable<LocalEntry['clientValidation']>): TlsOptions =>
-  mode === 'AllowValidOnly' ? { requestCert: true, rejectUnauthorized: true, ca } : { requestCert: true, rejectUnauthorized: false };
+  mode === 'AllowValidOnly'
+    ? { requestCert: true, rejectUnauthorized: true, ca }
+    : { requestCert: true, rejectUnauthorized: false, ca: [] };
 
 /** Of several certificates those whose names cover the client's, if any does; one for each kind of key, the first. */
 function presented(pairs: readonly KeyPair[], serverName: string): readonly KeyPair[] {
