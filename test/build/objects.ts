@@ -15,6 +15,7 @@ import {
   type ReferenceGrant,
 } from '#controller/api/gateway.ts';
 import type { GatewayClassConfig, GatewayConfig } from '#controller/api/own.ts';
+import type { BackendTLSPolicy, PolicyTargetReference } from '#controller/api/policy.ts';
 import type { Settings } from '#controller/api/settings.ts';
 
 export const TUNNEL = '11111111-2222-3333-4444-555555555555';
@@ -191,6 +192,24 @@ export const grant = (
   kind: 'ReferenceGrant',
   metadata: { name, namespace },
   spec: { from: [from], to: [to] },
+});
+
+/** Without changes: Service `app` is trusted by what ConfigMap `ca` holds. */
+export const backendTlsPolicy = ({
+  targets = [{}],
+  validation,
+  ...named
+}: Named & {
+  readonly targets?: readonly Partial<PolicyTargetReference>[];
+  readonly validation?: Partial<BackendTLSPolicy['spec']['validation']>;
+} = {}): BackendTLSPolicy => ({
+  apiVersion: 'gateway.networking.k8s.io/v1',
+  kind: 'BackendTLSPolicy',
+  metadata: metadataOf(named, 'policy'),
+  spec: {
+    targetRefs: targets.map((target) => ({ group: '', kind: 'Service', name: 'app', ...target })),
+    validation: { hostname: 'app.internal', caCertificateRefs: [{ group: '', kind: 'ConfigMap', name: 'ca' }], ...validation },
+  },
 });
 
 /** A working application: route, Service and two endpoints. */

@@ -93,7 +93,7 @@ test('a story is told when it changes, and only then', async (context) => {
 });
 
 test('stories of Gateways tell address and listeners, those of several parents each by its name', async (context) => {
-  const { sink, stories, objects } = rig(context, ['shop']);
+  const { sink, stories, objects } = rig(context, ['shop', 'policy', 'left']);
   objects.set('Gateway default/tunnel', { ...route('tunnel'), kind: 'Gateway' });
   const conflicted = [condition('Conflicted', 'True', 'HostnameConflict', 'with b'), condition('Accepted')];
   await sink.apply([
@@ -122,10 +122,29 @@ test('stories of Gateways tell address and listeners, those of several parents e
         ],
       },
     },
+    {
+      ...update('policy'),
+      desired: {
+        form: 'ancestors',
+        controllerName: 'c',
+        ownTypes: ['Accepted'],
+        ancestors: [
+          { ancestorRef: { name: 'tunnel', namespace: 'default' }, controllerName: 'c', conditions: [condition('Accepted')] },
+          {
+            ancestorRef: { name: 'x', namespace: 'infra' },
+            controllerName: 'c',
+            conditions: [condition('Accepted', 'False', 'Conflicted', 'with b')],
+          },
+        ],
+      },
+    },
+    { ...update('left'), desired: { form: 'ancestors', controllerName: 'c', ownTypes: ['Accepted'], ancestors: [] } },
   ]);
   assert.deepEqual(stories, [
     'warn Gateway default/tunnel: Programmed=Unknown (Pending: waits); address id.cfargotunnel.com; listener a: 1 route, Conflicted (HostnameConflict: with b); listener b: 0 routes',
     'info HTTPRoute default/shop: Gateway default/tunnel/a: Accepted; Gateway infra/x:80: Accepted',
+    'warn HTTPRoute default/policy: Gateway default/tunnel: Accepted; Gateway infra/x: Accepted=False (Conflicted: with b)',
+    'info HTTPRoute default/left: no Gateway of this controller sends to what it targets',
   ]);
 });
 

@@ -9,7 +9,9 @@ import { buildGraph, createGraphBuilder } from '#controller/graph/build.ts';
 import { wantedObjects } from '#controller/graph/references.ts';
 import { renderPlan, type Plan } from '#controller/output/plan.ts';
 import { allocatePorts } from '#controller/output/ports.ts';
+import { caMap } from '#test/build/ca.ts';
 import {
+  backendTlsPolicy,
   certificate,
   classConfig,
   credentials,
@@ -110,6 +112,26 @@ const tenantObjects = (tenant: string): readonly (() => readonly KubeObject[])[]
       gateway({
         ...at('dedicated'),
         spec: { infrastructure: { parametersRef: { group: 'cf.k8s.lex.la', kind: 'GatewayConfig', name: 'x' } } },
+      }),
+    ],
+    () => [backendTlsPolicy(at('policy'))],
+    () => [backendTlsPolicy({ ...at('another', times[1]), targets: [{ sectionName: 'none' }, {}] }), caMap('ca', undefined, tenant)],
+    () => [
+      backendTlsPolicy({ ...at('policy', times[2]), targets: [{ name: 'thief' }], validation: { caCertificateRefs: [] } }),
+      caMap('ca', 'broken', tenant),
+    ],
+    () => [
+      gateway({
+        ...at('own'),
+        listeners: [listener({ hostname: host })],
+        spec: {
+          tls: {
+            backend: { clientCertificateRef: { name: 'cert', namespace: tenant === 'alpha' ? 'beta' : 'alpha' } },
+            frontend: {
+              default: { validation: { caCertificateRefs: [{ group: '', kind: 'ConfigMap', name: 'ca' }], mode: 'AllowInsecureFallback' } },
+            },
+          },
+        },
       }),
     ],
     () => [grant(tenant, { group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', namespace: 'alpha' }, { group: '', kind: 'Service' })],
@@ -217,14 +239,16 @@ test('whatever one tenant does, the output of another stays the same', () => {
   );
 });
 
-test('nothing throws while nothing is known, and wanted Secrets do not depend on having them', () => {
+test('nothing throws while nothing is known, and wanted Secrets and ConfigMaps do not depend on having them', () => {
   fc.assert(
     fc.property(world, (objects) => {
       const snapshot = snapshotOf(objects);
       const graph = buildGraph(snapshot, enforced);
       renderPlan(graph, nothingKnown, snapshot, new Map());
-      const without = snapshotOf(objects.filter(({ kind }) => kind !== 'Secret'));
-      assert.deepEqual([...wantedObjects(without, enforced).secrets].sort(), [...wantedObjects(snapshot, enforced).secrets].sort());
+      const without = wantedObjects(snapshotOf(objects.filter(({ kind }) => kind !== 'Secret' && kind !== 'ConfigMap')), enforced);
+      const having = wantedObjects(snapshot, enforced);
+      assert.deepEqual([...without.secrets].sort(), [...having.secrets].sort());
+      assert.deepEqual([...without.configMaps].sort(), [...having.configMaps].sort());
     }),
     { numRuns: 40 },
   );

@@ -28,13 +28,35 @@ const rich: readonly unknown[] = [
       tls: {
         backend: { clientCertificateRef: { name: 'a' } },
         frontend: {
-          default: { validation: { caCertificateRefs: [{ name: 'a' }] } },
-          perPort: [{ port: 443, tls: { validation: { caCertificateRefs: [{ name: 'a' }] } } }],
+          default: { validation: { caCertificateRefs: [{ group: '', kind: 'ConfigMap', name: 'a' }] } },
+          perPort: [
+            {
+              port: 443,
+              tls: {
+                validation: {
+                  caCertificateRefs: [{ group: '', kind: 'Secret', name: 'a', namespace: 'b' }],
+                  mode: 'AllowInsecureFallback',
+                },
+              },
+            },
+          ],
         },
       },
       addresses: [{ type: 'Hostname', value: 'a' }],
       infrastructure: { parametersRef: { group: 'a', kind: 'b', name: 'c' } },
       allowedListeners: { namespaces: { from: 'Selector', selector: { matchExpressions: [{ key: 'a', operator: 'In', values: ['b'] }] } } },
+    },
+  },
+  {
+    kind: 'BackendTLSPolicy',
+    metadata: { name: 'rich', namespace: 'default' },
+    spec: {
+      targetRefs: [{ group: '', kind: 'Service', name: 'app', sectionName: 'tls' }],
+      validation: {
+        hostname: 'a',
+        caCertificateRefs: [{ group: '', kind: 'ConfigMap', name: 'a' }],
+        subjectAltNames: [{ type: 'Hostname', hostname: 'a' }],
+      },
     },
   },
   {

@@ -61,6 +61,10 @@ test('messages name the field, the mistake and the way out', () => {
       'spec.addresses[0].value: must be an IPv6 address, not "999.1.1.1"',
     ],
     [route('spec: {parentRefs: [{}]}'), 'spec.parentRefs[0].name: is required'],
+    [
+      '{apiVersion: gateway.networking.k8s.io/v1, kind: BackendTLSPolicy, metadata: {name: a}, spec: {targetRefs: [{group: "", kind: Service, name: a}], validation: {hostname: b}}}',
+      'spec.validation: must specify either CACertificateRefs or WellKnownCACertificates',
+    ],
     [route('sepc: {}, spec: {}'), 'sepc: unknown field; did you mean "spec"?'],
     ['{apiVersion: gateway.networking.k8s.io/v1, kind: HttpRoute, metadata: {name: a}}', 'kind: unknown kind; did you mean "HTTPRoute"?'],
     [
