@@ -52,16 +52,19 @@ export function proxyUrls(endpoints: readonly string[], snapshot: Snapshot): rea
   return [...urls].sort(compareText);
 }
 
-/** Addresses of the proxies that take visitors, of every family. Where unready pods are published as well, `serving` tells them apart. */
+/**
+ * Addresses of the proxies that take visitors, of every family. Where unready pods are published as well, `serving` tells them apart. When
+ * none is ready, all of them: a proxy that has lost its tunnel is not ready, and can still answer those who come to itself.
+ */
 export function visitorAddresses(endpoints: readonly string[], snapshot: Snapshot): readonly string[] {
   const addresses = endpoints.flatMap((endpoint): readonly string[] => {
     const { hostname } = new URL(endpoint);
     const service = serviceOf(hostname);
     const bare = hostname.replace(/^\[|\]$/g, '');
     if (service === null) return isIP(bare) === 0 ? [] : [bare];
-    return endpointsOf(service, snapshot)
-      .filter(({ conditions }) => (conditions?.serving ?? conditions?.ready) !== false)
-      .flatMap((item) => item.addresses.slice(0, 1));
+    const all = endpointsOf(service, snapshot);
+    const serving = all.filter(({ conditions }) => (conditions?.serving ?? conditions?.ready) !== false);
+    return (serving.length > 0 ? serving : all).flatMap((item) => item.addresses.slice(0, 1));
   });
   return [...new Set(addresses)].sort(compareText);
 }

@@ -1,7 +1,7 @@
 // Graph → the Service of each Gateway with an entry of its own, and its EndpointSlices: a selector could not choose pods of another
 // namespace, so that the endpoints are written by us.
 import { SERVICE_NAME_LABEL, type KubeObject, type Service } from '../api/core.ts';
-import type { ObjectManifest, ObjectPlan } from '../api/plan.ts';
+import type { Facts, ObjectManifest, ObjectPlan } from '../api/plan.ts';
 import { OWN_GROUP } from '../api/own.ts';
 import { compareText, keyOf, type Key } from '../api/ref.ts';
 import { sameIp } from '../graph/address.ts';
@@ -85,30 +85,45 @@ function renderService(
   };
 }
 
+const FAMILIES = ['IPv4', 'IPv6'] as const;
+const familyOf = (address: string): (typeof FAMILIES)[number] => (address.includes(':') ? 'IPv6' : 'IPv4');
+
+/** Why visitors of the Service do not get to the proxies; null when nothing is known against it. */
+export function endpointsProblem(gateway: GatewayNode, objects: Facts['objects']): string | null {
+  for (const family of FAMILIES) {
+    const slice = `EndpointSlice ${serviceKey(gateway)}-${family.toLowerCase()}`;
+    const fact = objects.get(slice);
+    if (fact !== undefined && fact.state !== 'Applied') return `${slice}: ${fact.message}`;
+  }
+  return null;
+}
+
 /** One for each address family and hundred ports. */
 function renderSlices(gateway: GatewayNode, frame: Frame, ports: readonly EntryPort[], proxies: readonly string[]): readonly ObjectPlan[] {
   const service = serviceName(gateway);
-  const families = [
-    { suffix: 'ipv4', addressType: 'IPv4', addresses: proxies.filter((address) => !address.includes(':')) },
-    { suffix: 'ipv6', addressType: 'IPv6', addresses: proxies.filter((address) => address.includes(':')) },
-  ].filter(({ addresses }) => addresses.length > 0);
-  return families.flatMap(({ suffix, addressType, addresses }) =>
-    chunks(ports, MOST_PORTS).map((chunk, index) => {
-      const name = `${service}-${suffix}${index === 0 ? '' : `-${index + 1}`}`;
-      const manifest = {
-        apiVersion: 'discovery.k8s.io/v1',
-        kind: 'EndpointSlice',
-        metadata: { ...frame, name, labels: { ...frame.labels, [SERVICE_NAME_LABEL]: service, [SLICE_MANAGER_LABEL]: OWN_GROUP } },
-        addressType,
-        ports: chunk.map(({ name, target }) => ({ name, port: target, protocol: 'TCP' })),
-        endpoints: [...addresses]
-          .sort(compareText)
-          .slice(0, MOST_ENDPOINTS)
-          .map((address) => ({ addresses: [address], conditions: { ready: true } })),
-      };
-      return { kind: 'EndpointSlice', key: keyOf(frame.namespace, name), manifest };
-    }),
-  );
+  const families = FAMILIES.map((addressType) => ({
+    addressType,
+    addresses: proxies.filter((address) => familyOf(address) === addressType),
+  }));
+  return families
+    .filter(({ addresses }) => addresses.length > 0)
+    .flatMap(({ addressType, addresses }) =>
+      chunks(ports, MOST_PORTS).map((chunk, index) => {
+        const name = `${service}-${addressType.toLowerCase()}${index === 0 ? '' : `-${index + 1}`}`;
+        const manifest = {
+          apiVersion: 'discovery.k8s.io/v1',
+          kind: 'EndpointSlice',
+          metadata: { ...frame, name, labels: { ...frame.labels, [SERVICE_NAME_LABEL]: service, [SLICE_MANAGER_LABEL]: OWN_GROUP } },
+          addressType,
+          ports: chunk.map(({ name, target }) => ({ name, port: target, protocol: 'TCP' })),
+          endpoints: [...addresses]
+            .sort(compareText)
+            .slice(0, MOST_ENDPOINTS)
+            .map((address) => ({ addresses: [address], conditions: { ready: true } })),
+        };
+        return { kind: 'EndpointSlice', key: keyOf(frame.namespace, name), manifest };
+      }),
+    );
 }
 
 const chunks = <T>(list: readonly T[], size: number): readonly (readonly T[])[] =>

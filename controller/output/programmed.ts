@@ -3,7 +3,7 @@ import { ConditionType, isFalse, isTrue, Reason, TunnelReason, type Finding } fr
 import type { Gateway } from '../api/gateway.ts';
 import type { Facts } from '../api/plan.ts';
 import type { GatewayNode } from '../graph/types.ts';
-import { hasService, serviceKey, type Address } from './entry-service.ts';
+import { endpointsProblem, hasService, serviceKey, type Address } from './entry-service.ts';
 import { listenersOf } from './listeners.ts';
 import { SHARED_PLANE } from './proxy-config.ts';
 import { GATEWAY_PROGRAMMED } from './sentences.ts';
@@ -35,7 +35,8 @@ export function gatewayProgrammed(
   if (plane?.state !== 'Acknowledged' || plane.proxies === 0) {
     return no(Reason.Pending, plane?.message || 'no proxy has acknowledged the configuration yet');
   }
-  return yes();
+  const unreached = endpointsProblem(node, facts.objects);
+  return unreached === null ? yes() : no(Reason.Pending, unreached);
 }
 
 /** What the Gateway itself lacks. */

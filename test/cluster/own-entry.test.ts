@@ -90,10 +90,10 @@ suite('the own entry on a cluster', { skip: unavailable ?? false }, () => {
 
   const publish = (endpoints: readonly object[]): Promise<void> =>
     apply(cluster, endpointSlice(NAMESPACE, headless, endpoints, { name: 'config-api', port: 8081 }));
-  const ready = (isServing: boolean) => ({
-    addresses: [sandbox.address],
-    conditions: { ready: true, serving: isServing },
-    targetRef: { kind: 'Pod', name: 'proxy' },
+  const pod = (address: string, serving: boolean) => ({
+    addresses: [address],
+    conditions: { ready: true, serving },
+    targetRef: { kind: 'Pod', name: `proxy-${address}` },
   });
 
   async function startController(): Promise<void> {
@@ -117,7 +117,7 @@ suite('the own entry on a cluster', { skip: unavailable ?? false }, () => {
     await startController();
     sandbox = await createSandbox(20);
     await kubelet.run('proxy', { env: { PROXY_STATE_DIR: path.join(folder, 'state') } }, sandbox.enter);
-    await publish([ready(true)]);
+    await publish([pod(sandbox.address, true)]);
   });
 
   after(async () => {
@@ -230,10 +230,13 @@ suite('the own entry on a cluster', { skip: unavailable ?? false }, () => {
   });
 
   test('endpoints are the proxies that are ready', async () => {
-    await publish([ready(false)]);
-    await within('there is none', async () => ((await slice())?.endpoints ?? []).length === 0);
-    await publish([ready(true)]);
-    await within('it is there again', async () => (await slice())?.endpoints?.length === 1);
+    const addresses = async () => (await slice())?.endpoints?.flatMap((endpoint) => endpoint.addresses).join(' ');
+    const other = '10.244.0.99';
+    await publish([pod(sandbox.address, true), pod(other, true)]);
+    await within('both are there', async () => (await addresses()) === `${sandbox.address} ${other}`);
+    await publish([pod(sandbox.address, true), pod(other, false)]);
+    await within('one is left', async () => (await addresses()) === sandbox.address);
+    await publish([pod(sandbox.address, true)]);
   });
 
   test('an address that is asked for replaces the Service; one that cannot be had leaves it', async () => {

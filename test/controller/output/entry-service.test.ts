@@ -124,6 +124,16 @@ test('the address of the Service is published once it has one, and nobody elseâ€
   );
 });
 
+test('a Gateway whose endpoints cannot be written is not programmed, until it once was', () => {
+  const failed = { 'EndpointSlice default/cftunnel-web-ipv4': { state: 'Failed', message: 'HTTP 403: no' } } as const;
+  const objects = [...local, web(), made('10.96.0.7')];
+  assert.deepEqual(programmed(objects, failed), ['True/Accepted', 'False/Pending', 'IPAddress 10.96.0.7']);
+  assert.match(message(plan(objects, failed), 'Gateway default/web', 'Programmed'), /^EndpointSlice .* HTTP 403/);
+  const conditions = [{ type: 'Programmed', status: 'True', reason: 'Programmed', message: '', observedGeneration: 1 } as const];
+  const before = { ...web(), status: { conditions } };
+  assert.deepEqual(programmed([...local, before, made('10.96.0.7')], failed), ['True/Accepted', 'True/Programmed', 'IPAddress 10.96.0.7']);
+});
+
 test('static addresses: asked for by type, granted one by one, and nothing else is published', () => {
   const usable = made('10.96.0.50');
   const wants = (...addresses: readonly object[]) => [...local, web({ addresses })];
@@ -241,4 +251,6 @@ test('visitors are sent to proxies that are ready, also where others are publish
     'http://elsewhere:8081/config',
   ];
   assert.deepEqual(visitorAddresses(urls, snapshotOf([slice])), ['10.0.0.1', '10.0.0.4', '10.9.9.9', 'fd00::9']);
+  const unready = { ...slice, endpoints: slice.endpoints?.slice(1, 3) ?? [] };
+  assert.deepEqual(visitorAddresses(urls.slice(0, 1), snapshotOf([unready])), ['10.0.0.2'], 'better than none');
 });
