@@ -7,7 +7,7 @@ import { compareText, keyOf, type Key } from '../api/ref.ts';
 import { sameIp } from '../graph/address.ts';
 import type { GatewayNode, Graph, LocalEntryNode } from '../graph/types.ts';
 import { localPorts } from './local-entry.ts';
-import { dnsLabel, labelValue } from './names.ts';
+import { dnsLabel, labelValue } from '../api/names.ts';
 import type { Ports } from './ports.ts';
 
 /** By this label objects that are no longer wanted are found; it tells those of several controllers apart. */

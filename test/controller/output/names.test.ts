@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { dnsLabel, labelValue } from '#controller/output/names.ts';
+import { ACROSS_NAMESPACES, dnsLabel, labelValue } from '#controller/api/names.ts';
 
 const isDnsLabel = (text: string): boolean => /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text);
 
@@ -32,6 +32,17 @@ test('nobody takes another’s derived name by asking for it', () => {
 
 test('the end of what is kept never doubles the dash before the hash', () => {
   assert.match(dnsLabel(`${'a'.repeat(50)}----${'b'.repeat(50)}`), /^a{50}-[0-9a-f]{8}$/);
+});
+
+test('names across namespaces carry a hash that nobody finds a second text for', () => {
+  const name = dnsLabel(`team/${'g'.repeat(253)}`, ACROSS_NAMESPACES);
+  assert.match(name, /^team-g{25}-[0-9a-f]{32}$/);
+  assert.notEqual(dnsLabel(name, ACROSS_NAMESPACES), name);
+  assert.equal(
+    dnsLabel('tunnel-01234567', ACROSS_NAMESPACES),
+    'tunnel-01234567',
+    'looks like one within a namespace, which is no matter here',
+  );
 });
 
 test('a label value is the name wherever the name may be one', () => {
