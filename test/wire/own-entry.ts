@@ -6,8 +6,9 @@ import type { TestContext } from 'node:test';
 import tls from 'node:tls';
 import type { BackendConfig, CertificateConfig, LocalEntryConfig, RouteConfig, RuleConfig } from '#proxy/config/schema.ts';
 import { DataPlane, type DataPlaneDependencies } from '#proxy/data-plane.ts';
+import { Metrics } from '#proxy/observe/metrics.ts';
 import { compileTable } from '#proxy/table/compile.ts';
-import { Peer } from './raw.ts';
+import { Peer, rawBackend, type RawBackend } from './raw.ts';
 
 /** One listener with one route for all of it. */
 export interface ListenerDraft {
@@ -84,6 +85,18 @@ function tableOf(port: number, draft: EntryDraft) {
     ...pair,
   }));
   return compileTable({ tunnels: [], entries: [], certificates, localEntries: [local], backends, routes });
+}
+
+/** The same with one listener for every host, in front of one backend. */
+export async function behindOwnEntry(
+  t: TestContext,
+  onPeer?: (peer: Peer) => void,
+  options = {},
+): Promise<OwnEntry & { readonly backend: RawBackend; readonly metrics: Metrics }> {
+  const backend = await rawBackend(onPeer);
+  t.after(() => backend.close());
+  const metrics = new Metrics();
+  return { ...(await startOwnEntry(t, { listeners: [{ endpoints: [backend.address] }] }, { options, metrics })), backend, metrics };
 }
 
 /** A connection whose bytes are up to the test. */
