@@ -32,7 +32,7 @@ export const noFrontendCa = (field: string, problem: Cause | null): Cause => ({
 
 export const clientValidationImpossible = (field: string): Cause => ({
   reason: Reason.NoValidCACertificate,
-  message: `${field} asks for certificates of visitors, which end at the edge of a tunnel and cannot be verified behind it: the listener stays closed; remove the validation for this port, or set its mode to AllowInsecureFallback`,
+  message: `${field} asks for certificates of visitors, but TLS ends at the edge of a tunnel, and they cannot be verified behind it: the listener stays closed; set entry to Local or Both in the GatewayClassConfig, or remove the validation for this port`,
 });
 
 export const insecureValidation = (): string =>

@@ -10,6 +10,7 @@ import { isSolver, withChallenges } from './challenge.ts';
 import { buildClasses } from './class.ts';
 import { buildGateways } from './gateway.ts';
 import { assignTunnels } from './gateway-tunnel.ts';
+import { createFrontendConfigMaps } from './frontend-tls.ts';
 import { indexGrants } from './grant.ts';
 import { createIntent } from './intent.ts';
 import { lastCall, lastFor } from './memo.ts';
@@ -147,9 +148,13 @@ function createGateways(): (
       configMaps,
     }),
   );
+  const configMapsOf = createFrontendConfigMaps();
   const build = lastCall(buildGateways);
-  return (objects, ...rest) =>
-    build(objectsOf(objects.Gateway, objects.ListenerSet, objects.Namespace, objects.Secret, objects.ConfigMap), ...rest);
+  return (objects, ...rest) => {
+    const [, grants] = rest;
+    const configMaps = configMapsOf(objects.Gateway, grants, objects.ConfigMap);
+    return build(objectsOf(objects.Gateway, objects.ListenerSet, objects.Namespace, objects.Secret, configMaps), ...rest);
+  };
 }
 
 interface AttachedRoute {

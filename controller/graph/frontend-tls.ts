@@ -1,10 +1,12 @@
 // spec.tls.frontend of a Gateway: which CA certificates verify the certificates of its visitors, port by port (GEP-91, GEP-3567).
 import * as cause from '../api/cause-tls.ts';
 import { combine, Reason, type Cause } from '../api/condition.ts';
+import type { ConfigMap } from '../api/core.ts';
 import { GATEWAY_GROUP, type CaCertificateReference, type FrontendValidation, type Gateway } from '../api/gateway.ts';
 import { keyOf, type Key } from '../api/ref.ts';
 import { caKind, readBundle, type CaKind, type CaObjects } from './ca.ts';
 import { coreGroup, isGranted, type Grants } from './grant.ts';
+import { sameElements } from './memo.ts';
 import type { ClientValidation } from './types.ts';
 
 /** What is asked of the HTTPS listeners of a port. */
@@ -96,6 +98,29 @@ function readRef(ref: CaCertificateReference, field: string, gateway: Gateway, s
   if ('reason' in referent) return referent;
   const bundle = readBundle(sources, referent.kind, referent.key);
   return 'pem' in bundle ? bundle.pem : cause.caUnusable(field, `${referent.kind} ${referent.key}`, bundle.problem);
+}
+
+/**
+ * ConfigMaps by which visitors are verified. The same map as long as none of these changes: others, like those of policies, are no reason to
+ * look at Gateways again, and with them at every route.
+ */
+export function createFrontendConfigMaps(): (
+  gateways: ReadonlyMap<Key, Gateway>,
+  grants: Grants,
+  configMaps: ReadonlyMap<Key, ConfigMap>,
+) => ReadonlyMap<Key, ConfigMap> {
+  let kept: ReadonlyMap<Key, ConfigMap> = new Map();
+  return (gateways, grants, configMaps) => {
+    const next = new Map<Key, ConfigMap>();
+    for (const gateway of gateways.values()) {
+      for (const { kind, key } of frontendReferents(gateway, grants)) {
+        const object = kind === 'ConfigMap' ? configMaps.get(key) : undefined;
+        if (object !== undefined) next.set(key, object);
+      }
+    }
+    if (!sameElements([...kept.keys(), ...kept.values()], [...next.keys(), ...next.values()])) kept = next;
+    return kept;
+  };
 }
 
 /** Objects that the Gateway needs to verify its visitors, and may have. */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { KubeObject } from '#controller/api/core.ts';
 import type { Gateway, Listener } from '#controller/api/gateway.ts';
-import { buildGraph } from '#controller/graph/build.ts';
+import { buildGraph, createGraphBuilder } from '#controller/graph/build.ts';
 import { wantedObjects } from '#controller/graph/references.ts';
 import type { ListenerNode } from '#controller/graph/types.ts';
 import { CA_A, CA_B, caMap, configMap } from '#test/build/ca.ts';
@@ -20,7 +20,7 @@ import {
   settings,
 } from '#test/build/objects.ts';
 import { conditions, message, planOf } from '#test/build/plan.ts';
-import { snapshotOf } from '#test/build/snapshot.ts';
+import { snapshotOf, withObject, withoutObject } from '#test/build/snapshot.ts';
 
 type Tls = NonNullable<Gateway['spec']['tls']>;
 type Validation = NonNullable<NonNullable<NonNullable<Tls['frontend']>['default']>['validation']>;
@@ -190,6 +190,16 @@ suite('the Gateway’s certificate for backends', () => {
     const objects = [certificate('cert', 'elsewhere'), grant('elsewhere', from, { group: '', kind: 'Secret', name: 'cert' })];
     assert.deepEqual(withClient({ name: 'cert', namespace: 'elsewhere' }, objects).slice(0, 2), GOOD);
   });
+});
+
+test('a ConfigMap that no Gateway refers to is no reason to look at Gateways again', () => {
+  const build = createGraphBuilder();
+  const snapshot = snapshotOf(world({ frontend: { default: { validation: validation(ref('a')) } } }, [caMap('a'), caMap('other')]));
+  const before = build(snapshot, local).gateways;
+  assert.equal(build(withObject(snapshot, caMap('other', CA_B)), local).gateways, before);
+  const after = build(withObject(snapshot, caMap('a', CA_B)), local).gateways;
+  assert.equal(after[0]?.listeners[0]?.clientValidation?.ca, CA_B);
+  assert.equal(build(withoutObject(snapshot, 'ConfigMap', 'default/a'), local).gateways[0]?.listeners[0]?.clientValidation, null);
 });
 
 test('what must be read: certificates and CAs of our Gateways, of other namespaces only with a grant', () => {
