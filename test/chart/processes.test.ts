@@ -68,6 +68,7 @@ suite('arguments of the controller', { skip: helmUnavailable() ?? false }, () =>
     assert.deepEqual(config.lease, { namespace: 'locks', name: 'lease' });
     assert.deepEqual([config.logLevel, config.logFormat, config.leaderElect], ['debug', 'text', true]);
     assert.equal(config.settings.tunnelProtocol, 'http2');
+    assert.equal(config.settings.localEntry, true);
     assert.deepEqual(config.settings.ownership, {
       enforce: true,
       labelKey: 'namespace.cozystack.io/host',
@@ -160,6 +161,11 @@ suite('environment of the proxy', { skip: helmUnavailable() ?? false }, () => {
     assert.deepEqual([settings.configAddress.port, settings.standaloneAddress.port], [9002, 9003]);
     assert.deepEqual([settings.graceMs, settings.metrics, settings.tunnelProtocol, settings.logLevel], [180_000, false, 'quic', 'debug']);
     assert.deepEqual(settings.accessLog, { enabled: true, samplingRate: 0.25, stripQuery: true });
+  });
+
+  test('believes nobody about the address of visitors of its own entry, unless told how many to', async () => {
+    assert.equal((await proxyWith({})).trustedHops, 0);
+    assert.equal(proxyOf(await render({ localEntry: { trustedHops: 2 } })).trustedHops, 2);
   });
 
   test('never opens the config API, and takes both tokens from Secrets', async () => {

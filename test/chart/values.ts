@@ -32,7 +32,7 @@ export const everything: Values = {
   imagePullSecrets: [{ name: 'registry' }],
   serviceAccount: { annotations: { 'example.com/role': 'tunnel' } },
   rbac: { secrets: 'ClusterWide' },
-  localEntry: { enabled: true },
+  localEntry: { enabled: true, trustedHops: 1 },
   crds: { upgrade: true },
   podAnnotations: { 'example.com/note': 'controller' },
   podLabels: { 'example.com/team': 'edge' },
