@@ -67,7 +67,7 @@ suite('objects before the real API server', { skip: clusterUnavailable() ?? fals
   test('kubectl finds our kinds by their short names and shows their columns', async () => {
     for (const [short, kind, columns] of [
       ['gcconfig', 'GatewayClassConfig', /^NAME +TUNNEL ID +VALID +SYNCED +AGE\nx +01234567-/],
-      ['gwconfig', 'GatewayConfig', /^NAME +TUNNEL TOKEN SECRET +AGE\nx +token /],
+      ['gwconfig', 'GatewayConfig', /^NAME +TUNNEL TOKEN SECRET +VALID +SYNCED +AGE\nx +token /],
       ['extbackend', 'ExternalBackend', /^NAME +SCHEME +HOST +PORT +AGE\nx +https +api\.example\.com +443 /],
     ] as const) {
       const vector = vectors.find(({ yaml, wrong }) => wrong === undefined && yaml.includes(`kind: ${kind},`));

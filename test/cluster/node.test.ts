@@ -82,7 +82,7 @@ suite('a cluster with a node', { skip: unavailable ?? false }, () => {
     assert.match(await rig.log(name, '--container=other'), /^$/);
   });
 
-  test('a rolling update replaces the pods without a failed request', async () => {
+  test('a rolling update replaces the pods, and the Service follows', async () => {
     const ip = await rig.clusterIp('app');
     const old = new Set((await rig.pods('app')).map(({ metadata }) => metadata.name));
     await rig.apply(echo('app', 2, [{ name: 'INGRESS_NAME', value: 'version-2' }]));

@@ -5,7 +5,7 @@ import type { Cluster } from '../control-plane.ts';
 import { until } from '../until.ts';
 import type { Image } from './images.ts';
 
-export const soon = (): AbortSignal => AbortSignal.timeout(30_000);
+export const soon = (): AbortSignal => AbortSignal.timeout(60_000);
 
 /** For what a web server does not show: a shell with the tools of this machine. */
 export const shell: Image = { matches: /^shell$/, folder: '/bin', entrypoint: ['/bin/sh', '-c'] };

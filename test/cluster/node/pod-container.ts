@@ -16,7 +16,7 @@ const FIRST_BACKOFF_MS = 100;
 const LONGEST_BACKOFF_MS = 10_000;
 /** Who lived for so long starts again at once. */
 const HEALTHY_MS = 10_000;
-const DEFAULT_GRACE_MS = 30_000;
+const DEFAULT_GRACE_SECONDS = 30;
 
 export interface ContainerContext {
   readonly placed: PlacedPod;
@@ -149,7 +149,7 @@ export class PodContainer {
     this.#context.changed();
     await Promise.all([
       readinessProbe && this.#keepAsking(readinessProbe, process, signal, (yes) => this.#setReady(yes)),
-      livenessProbe && this.#keepAsking(livenessProbe, process, signal, (yes) => !yes && void process.end(DEFAULT_GRACE_MS)),
+      livenessProbe && this.#keepAsking(livenessProbe, process, signal, (yes) => !yes && this.#end(process)),
     ]);
   }
 
@@ -159,10 +159,15 @@ export class PodContainer {
     let started = false;
     await this.#keepAsking(probe, process, AbortSignal.any([signal, decided.signal]), (yes) => {
       started = yes;
-      if (!yes) void process.end(DEFAULT_GRACE_MS);
+      if (!yes) this.#end(process);
       decided.abort();
     });
     return started;
+  }
+
+  #end(process: ContainerProcess): void {
+    const { terminationGracePeriodSeconds = DEFAULT_GRACE_SECONDS } = this.#context.placed.pod.spec;
+    void process.end(terminationGracePeriodSeconds * 1000);
   }
 
   /** The delay counts from the start of the program. */

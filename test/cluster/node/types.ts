@@ -19,6 +19,7 @@ export interface Pod extends KubeObject {
 export interface PodSpec {
   readonly nodeName?: string;
   readonly serviceAccountName?: string;
+  readonly terminationGracePeriodSeconds?: number;
   readonly restartPolicy?: 'Always' | 'OnFailure' | 'Never';
   readonly initContainers?: readonly Container[];
   readonly containers: readonly Container[];
