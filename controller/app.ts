@@ -4,11 +4,14 @@ import type { TunnelPlan } from './api/plan.ts';
 import { PlanePusher } from './apply/proxy.ts';
 import { TunnelApplier } from './apply/tunnel.ts';
 import type { TunnelNotice } from './apply/tunnel.ts';
+import { TunnelProvisioner } from './apply/tunnel-provisioner.ts';
+import type { CloudflareApi, CloudflareObserver } from './cloudflare/api.ts';
 import { createCloudflareClient } from './cloudflare/client.ts';
 import { RateLimiter } from './cloudflare/rate.ts';
 import type { ControllerConfig } from './config.ts';
 import { folderGround } from './ground-folder.ts';
 import type { Ground } from './ground.ts';
+import { confirmGone } from './loop/confirm-gone.ts';
 import { confirmShrink } from './loop/confirm-shrink.ts';
 import { Reconciler } from './loop/reconcile.ts';
 import type { RunReport } from './loop/reconcile.ts';
@@ -33,7 +36,9 @@ export async function startController(config: ControllerConfig, log: Logger, onL
   const wake = (): void => waker.wake();
 
   const plane = new PlanePusher({ token: ground.proxyToken, onFact: wake, onHigherEpoch: (epoch) => ground.raiseEpochAbove(epoch) });
-  const tunnels = createTunnels({ config, log, metrics, ground, wake, planned: () => reconciler.tunnels });
+  const cloudflare = createCloudflare(config, metrics);
+  const tunnels = createTunnels({ config, log, cloudflare, ground, wake, planned: () => reconciler.tunnels });
+  const provisioner = createProvisioner({ config, log, cloudflare, ground, wake });
   const reconciler = new Reconciler({
     source: ground.source,
     settings: config.settings,
@@ -42,6 +47,7 @@ export async function startController(config: ControllerConfig, log: Logger, onL
     proxyEndpoints: config.proxyEndpoints,
     plane,
     tunnels,
+    provisioner,
     statuses: ground.statuses,
     events: ground.events,
     objects: ground.objects,
@@ -69,7 +75,7 @@ export async function startController(config: ControllerConfig, log: Logger, onL
     async stop() {
       log.info({ reconciled: report !== null }, 'stopping');
       await waker.stop();
-      await tunnels.stop();
+      await Promise.all([tunnels.stop(), provisioner?.stop()]);
       plane.stop();
       await ground.stop();
       await admin.close();
@@ -84,22 +90,49 @@ async function standOn(config: ControllerConfig, log: Logger, onLost: (reason: s
   return kubeGround(config, log, onLost);
 }
 
-interface TunnelParts {
+interface Cloudflare {
+  readonly observer: CloudflareObserver;
+  readonly client: (apiToken: string) => CloudflareApi;
+}
+
+/** One limiter for all calls of the process. */
+function createCloudflare(config: ControllerConfig, metrics: ControllerMetrics): Cloudflare {
+  const limiter = new RateLimiter({ now: () => performance.now() });
+  const observer = observeCloudflare(metrics);
+  const baseURL = config.cloudflareApiUrl;
+  return {
+    observer,
+    client: (apiToken) => createCloudflareClient({ apiToken, limiter, observer, ...(baseURL === '' ? {} : { baseURL }) }),
+  };
+}
+
+interface ProvisionerParts {
   readonly config: ControllerConfig;
   readonly log: Logger;
-  readonly metrics: ControllerMetrics;
+  readonly cloudflare: Cloudflare;
   readonly ground: Ground;
   readonly wake: () => void;
+}
+
+function createProvisioner({ config, log, cloudflare, ground, wake }: ProvisionerParts): TunnelProvisioner | null {
+  if (ground.tunnelSecrets === null) return null;
+  return new TunnelProvisioner({
+    client: cloudflare.client,
+    secrets: ground.tunnelSecrets,
+    confirmGone: (gateways) => confirmGone(gateways, ground.freshSource(), config.settings),
+    onFact: wake,
+    log,
+  });
+}
+
+interface TunnelParts extends ProvisionerParts {
   /** What the last run wanted of the tunnels. */
   readonly planned: () => readonly TunnelPlan[];
 }
 
-function createTunnels({ config, log, metrics, ground, wake, planned }: TunnelParts): TunnelApplier {
-  const limiter = new RateLimiter({ now: () => performance.now() });
-  const observer = observeCloudflare(metrics);
-  const baseURL = config.cloudflareApiUrl;
+function createTunnels({ config, log, cloudflare, ground, wake, planned }: TunnelParts): TunnelApplier {
   return new TunnelApplier({
-    client: (apiToken) => createCloudflareClient({ apiToken, limiter, observer, ...(baseURL === '' ? {} : { baseURL }) }),
+    client: cloudflare.client,
     onFact: (tunnel, fact) => {
       if (fact !== null)
         log[fact.state === 'Failed' ? 'error' : 'info']({ tunnel, state: fact.state, reason: fact.reason, text: fact.message }, 'tunnel');
@@ -110,7 +143,7 @@ function createTunnels({ config, log, metrics, ground, wake, planned }: TunnelPa
       const plan = planned().find((candidate) => candidate.tunnelId === tunnelId);
       return plan !== undefined && (await confirmShrink(plan, ground.freshSource(), config.settings));
     },
-    observer,
+    observer: cloudflare.observer,
     log,
   });
 }

@@ -201,6 +201,7 @@ function assemble(
         emptyHostnames: data['hostname-ownership-empty-hostnames'],
       },
       tokenSecret: data['proxy-token-secret'] || null,
+      makesTunnels: data['watch-dir'] === '',
       tunnelsPerPool: data['tunnels-per-pool'],
       tunnelProtocol: data['tunnel-protocol'],
       allowLoopbackEndpoints: data['watch-dir'] !== '',

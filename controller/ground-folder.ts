@@ -47,6 +47,7 @@ export function folderGround(config: ControllerConfig, log: Logger): Ground {
     }),
     events: null,
     objects: null,
+    tunnelSecrets: null,
     authority: {
       order: () => ({ epoch, sequence: (sequence += 1) }),
       get ports() {

@@ -8,6 +8,7 @@ import type { Key } from './api/ref.ts';
 import type { KindName } from './api/snapshot.ts';
 import { ObjectApplier } from './apply/objects.ts';
 import { EventRecorder } from './apply/events.ts';
+import { kubeTunnelSecrets } from './apply/tunnel-secrets.ts';
 import { StatusWriter } from './apply/status.ts';
 import type { ControllerConfig } from './config.ts';
 import type { Ground } from './ground.ts';
@@ -71,6 +72,7 @@ export async function kubeGround(config: ControllerConfig, log: Logger, onLost: 
     statuses,
     events,
     objects,
+    tunnelSecrets: kubeTunnelSecrets(client, config.settings.controllerNamespace),
     authority: {
       order: () => (booked && elector.isLeader() ? { epoch: elector.epoch(), sequence: (sequence += 1) } : null),
       get ports() {

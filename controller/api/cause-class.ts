@@ -21,6 +21,11 @@ export const configNotFound = (name: string): Cause =>
 export const configNotValid = (name: string, cause: Cause): Cause =>
   parameters(`GatewayClassConfig ${name} is not valid: ${cause.message}`);
 
+export const tunnelsUnavailable = (): Cause =>
+  invalid(
+    'spec.tunnels is PerGateway, but without a cluster there is no place for the tokens of tunnels: set spec.tunnels to Shared and name a tunnel in spec.tunnelID',
+  );
+
 export const localEntryUnavailable = (entry: string): Cause =>
   invalid(
     `spec.entry is ${entry}, but this controller makes no Services: in a cluster start it with --local-entry (chart: localEntry.enabled=true), or set spec.entry to Tunnel; without a cluster there is only Tunnel`,

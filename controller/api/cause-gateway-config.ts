@@ -33,6 +33,13 @@ export const tunnelsExhausted = (limit: number): Cause => ({
   message: `the shared proxies connect at most ${limit} tunnels, and older Gateways have them all: delete a Gateway, or have the limit raised (--tunnels-per-pool)`,
 });
 
+export const tunnelPending = (): Cause => ({ reason: Reason.Pending, message: "the Gateway's tunnel is being made" });
+
+export const clusterUnknown = (): Cause => ({
+  reason: Reason.Pending,
+  message: 'the Gateway gets a tunnel as soon as the controller can read Namespace kube-system, whose uid names the cluster',
+});
+
 // GatewayConfig
 
 type SecretField = 'spec.tunnelTokenSecretRef' | 'spec.cloudflareCredentialsSecretRef';

@@ -96,6 +96,7 @@ export const TunnelReason = {
   AccountNotFound: 'AccountNotFound',
   AccountAmbiguous: 'AccountAmbiguous',
   // the tunnel
+  TunnelNameTaken: 'TunnelNameTaken',
   TunnelNotFound: 'TunnelNotFound',
   TunnelDeleted: 'TunnelDeleted',
   TunnelLocallyManaged: 'TunnelLocallyManaged',

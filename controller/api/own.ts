@@ -78,7 +78,15 @@ export const gatewayClassConfigSpec = z
       .string()
       .regex(new RegExp(UUID))
       .optional()
-      .describe('The Cloudflare Tunnel that serves the Gateways of the class. Required unless deriveFromToken is true or entry is Local.'),
+      .describe(
+        'The Cloudflare Tunnel that serves the Gateways of the class. Required unless deriveFromToken is true, entry is Local or tunnels is PerGateway.',
+      ),
+    tunnels: z
+      .enum(['Shared', 'PerGateway'])
+      .default('Shared')
+      .describe(
+        'Shared: one tunnel for all Gateways of the class, whose routes then compete for hostnames. PerGateway: the controller makes a tunnel for each Gateway and deletes it with the Gateway; the API token must be allowed to edit Cloudflare Tunnels of the account.',
+      ),
     deriveFromToken: z
       .boolean()
       .optional()
@@ -104,8 +112,12 @@ export const gatewayClassConfigSpec = z
   .meta({
     'x-kubernetes-validations': [
       {
-        rule: "has(self.tunnelID) || (has(self.deriveFromToken) && self.deriveFromToken) || self.entry == 'Local'",
-        message: 'tunnelID is required unless deriveFromToken is true or entry is Local',
+        rule: "has(self.tunnelID) || (has(self.deriveFromToken) && self.deriveFromToken) || self.entry == 'Local' || self.tunnels == 'PerGateway'",
+        message: 'tunnelID is required unless deriveFromToken is true, entry is Local or tunnels is PerGateway',
+      },
+      {
+        rule: "self.tunnels != 'PerGateway' || !(has(self.tunnelID) || (has(self.deriveFromToken) && self.deriveFromToken))",
+        message: 'tunnelID and deriveFromToken name one tunnel for all: leave them out with tunnels PerGateway',
       },
       {
         rule: "has(self.cloudflareCredentialsSecretRef) || self.entry == 'Local'",
@@ -192,6 +204,7 @@ export const ownKinds = [
       { name: 'Valid', type: 'string', jsonPath: '.status.conditions[?(@.type=="Valid")].status' },
       { name: 'Synced', type: 'string', jsonPath: '.status.conditions[?(@.type=="TunnelSynced")].status' },
       { name: 'Policy', type: 'string', jsonPath: '.spec.configPolicy', priority: 1 },
+      { name: 'Tunnels', type: 'string', jsonPath: '.spec.tunnels', priority: 1 },
       { name: 'Entry', type: 'string', jsonPath: '.spec.entry', priority: 1 },
       { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
     ],

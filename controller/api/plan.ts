@@ -48,6 +48,38 @@ export interface TunnelFact {
   readonly foreignRules: readonly string[];
 }
 
+/** The tunnels that should be made with one API token. */
+export interface ProvisionPlan {
+  /** Name of the GatewayClassConfig. */
+  readonly id: string;
+  /** Secret value: never logged, never in a status. */
+  readonly apiToken: string;
+  /** Known account, or null: the only account that the API token can see. */
+  readonly accountId: string | null;
+  /** Begins the names of all tunnels that were made for this cluster. */
+  readonly prefix: string;
+  /** What is noted with each of them, besides its Gateway. */
+  readonly owner: Readonly<Record<string, string>>;
+  readonly tunnels: readonly ProvisionedTunnel[];
+  /** Gateways that there are: tunnels made for others are deleted. */
+  readonly gateways: ReadonlySet<Key>;
+}
+
+export interface ProvisionedTunnel {
+  readonly gateway: Key;
+  readonly name: string;
+  /** The Secret that keeps its connector token. */
+  readonly secret: Key;
+  /** Secret value: what is in that Secret now. */
+  readonly connectorToken: string | null;
+}
+
+/** Why a Gateway has no tunnel yet. */
+export interface ProvisionFact {
+  readonly reason: 'Pending' | 'NoResources';
+  readonly message: string;
+}
+
 /** Configuration of one set of proxies. */
 export interface PlanePlan {
   /** `shared` for the proxies named by --proxy-endpoints. */
@@ -89,6 +121,8 @@ export interface Facts {
   readonly planes: ReadonlyMap<string, PlaneFact>;
   /** By kind and key, as `Service default/shop`. */
   readonly objects: ReadonlyMap<string, ObjectFact>;
+  /** By Gateway, as long as its tunnel cannot be made. */
+  readonly provisions: ReadonlyMap<Key, ProvisionFact>;
 }
 
 /**

@@ -21,6 +21,8 @@ export interface Settings {
   readonly ownership: OwnershipSettings;
   /** `namespace/name` of the Secret with the connector token (key `tunnel-token`), if the controller may read it. */
   readonly tokenSecret: string | null;
+  /** Whether tunnels may be made: their tokens are kept in Secrets, which a folder cannot take. */
+  readonly makesTunnels: boolean;
   /** The most tunnels that the shared proxies connect: each costs every one of them a connector. Those of classes always count and always get in. */
   readonly tunnelsPerPool: number;
   readonly tunnelProtocol: 'auto' | 'http2' | 'quic';

@@ -24,7 +24,7 @@ export const systemTimers: Timers = {
 
 /** Nobody tells us when another writer changes the document: it is read again after about this time. */
 const RECHECK_MS = 10 * 60_000;
-const backoffs: Readonly<Record<RetryClass, { readonly first: number; readonly most: number }>> = {
+export const backoffs: Readonly<Record<RetryClass, { readonly first: number; readonly most: number }>> = {
   credentials: { first: 5000, most: 5 * 60_000 },
   document: { first: 5000, most: 5 * 60_000 },
   service: { first: 1000, most: 30_000 },

@@ -46,6 +46,10 @@ export interface Tunnel {
   /** `cloudflare`: the document at the API is what connectors get. `local`: connectors ignore it. */
   readonly configSource: 'cloudflare' | 'local';
   readonly deleted: boolean;
+  /** What its maker noted with it; empty where the API keeps no notes. */
+  readonly metadata: Readonly<Record<string, unknown>>;
+  /** Connections that connectors have now, as far as the API tells. */
+  readonly connections: number;
 }
 
 /** A tunnel's whole configuration document; `config` is null as long as nobody has written one. */
@@ -61,6 +65,16 @@ export interface CloudflareApi {
   /** Every account that the token can see, all pages. */
   accounts(signal?: AbortSignal): Promise<Result<readonly Account[]>>;
   tunnel(accountId: string, tunnelId: string, signal?: AbortSignal): Promise<Result<Tunnel>>;
+  /** Tunnels that are not deleted and whose names begin so, all pages. */
+  tunnels(accountId: string, prefix: string, signal?: AbortSignal): Promise<Result<readonly Tunnel[]>>;
+  /** A tunnel whose document is at the API. `Conflict`: there is one of that name. */
+  createTunnel(
+    accountId: string,
+    tunnel: { readonly name: string; readonly metadata: Readonly<Record<string, string>> },
+    signal?: AbortSignal,
+  ): Promise<Result<Tunnel>>;
+  /** Never one with connections: the API refuses that as `Invalid`. */
+  deleteTunnel(accountId: string, tunnelId: string, signal?: AbortSignal): Promise<Result<Tunnel>>;
   tunnelDocument(accountId: string, tunnelId: string, signal?: AbortSignal): Promise<Result<TunnelDocument>>;
   /** Replaces the whole document: the API has no partial write and no precondition. */
   putTunnelDocument(

@@ -27,14 +27,29 @@ export interface CloudflareClientOptions {
 /** A document of 1,000 rules has about 200 kB; what is larger than this is not an answer of this API. */
 const LARGEST_BODY = 16 * 1024 * 1024;
 const ACCOUNTS_PER_PAGE = 50;
-const MOST_ACCOUNT_PAGES = 100;
+const TUNNELS_PER_PAGE = 100;
+const MOST_PAGES = 100;
 
 const source = z.enum(['cloudflare', 'local']);
 const accountsShape = z.array(z.object({ id: z.string().min(1), name: z.string() }));
 const tunnelShape = z
-  .object({ id: z.string(), name: z.string(), config_src: source, deleted_at: z.string().nullish() })
+  .object({
+    id: z.string(),
+    name: z.string(),
+    config_src: source,
+    deleted_at: z.string().nullish(),
+    metadata: z.record(z.string(), z.unknown()).nullish().catch(null),
+    connections: z.array(z.unknown()).nullish(),
+  })
   .transform((tunnel): Tunnel => {
-    return { id: tunnel.id, name: tunnel.name, configSource: tunnel.config_src, deleted: tunnel.deleted_at != null };
+    return {
+      id: tunnel.id,
+      name: tunnel.name,
+      configSource: tunnel.config_src,
+      deleted: tunnel.deleted_at != null,
+      metadata: tunnel.metadata ?? {},
+      connections: tunnel.connections?.length ?? 0,
+    };
   });
 const documentShape = z
   .object({ version: z.int().min(0), config: z.record(z.string(), z.unknown()).nullish(), source: source.nullish() })
@@ -132,17 +147,40 @@ export function createCloudflareClient(options: CloudflareClientOptions): Cloudf
         resource: 'accounts',
         permission: 'Account → Account Settings: Read',
       };
-      const found: Account[] = [];
-      for (let page = 1; page <= MOST_ACCOUNT_PAGES; page += 1) {
-        const answer = await call(operation, accountsShape, signal, (client, request) =>
+      return allPages<Account>(ACCOUNTS_PER_PAGE, (page) =>
+        call(operation, accountsShape, signal, (client, request) =>
           client.accounts.list({ page, per_page: ACCOUNTS_PER_PAGE }, request).asResponse(),
-        );
-        if (!answer.ok) return answer;
-        const { result, totalPages } = answer.value;
-        found.push(...result);
-        if (result.length === 0 || page >= (totalPages ?? (result.length < ACCOUNTS_PER_PAGE ? page : page + 1))) break;
-      }
-      return { ok: true, value: found };
+        ),
+      );
+    },
+
+    async tunnels(accountId, prefix, signal) {
+      const operation = accountOperation('GET', `list the tunnels of account ${accountId}`);
+      const query = { account_id: accountId, include_prefix: prefix, is_deleted: false, per_page: TUNNELS_PER_PAGE };
+      return allPages<Tunnel>(TUNNELS_PER_PAGE, (page) =>
+        call(operation, z.array(tunnelShape), signal, (client, request) =>
+          client.zeroTrust.tunnels.cloudflared.list({ ...query, page }, request).asResponse(),
+        ),
+      );
+    },
+
+    async createTunnel(accountId, { name, metadata }, signal) {
+      const operation = accountOperation('POST', `create tunnel ${name}`);
+      const body = { account_id: accountId, name, config_src: 'cloudflare', metadata } as const;
+      return only(
+        await call(operation, tunnelShape, signal, (client, request) =>
+          client.zeroTrust.tunnels.cloudflared.create(body, request).asResponse(),
+        ),
+      );
+    },
+
+    async deleteTunnel(accountId, tunnelId, signal) {
+      const operation = accountOperation('DELETE', `delete tunnel ${tunnelId}`);
+      return only(
+        await call(operation, tunnelShape, signal, (client, request) =>
+          client.zeroTrust.tunnels.cloudflared.delete(tunnelId, { account_id: accountId }, request).asResponse(),
+        ),
+      );
     },
 
     async tunnel(accountId, tunnelId, signal) {
@@ -187,6 +225,26 @@ function tunnelOperation(verb: 'read' | 'write', part: 'tunnel' | 'configuration
     resource: part === 'tunnel' ? 'tunnel' : part === 'configuration' ? 'tunnel-configuration' : 'tunnel-token',
     permission: 'Account → Cloudflare Tunnel: Edit',
   };
+}
+
+const accountOperation = (method: string, what: string): Operation => ({
+  what,
+  method,
+  resource: 'tunnel',
+  permission: 'Account → Cloudflare Tunnel: Edit',
+});
+
+/** Until a page is the last by its own word, or not full. */
+async function allPages<T>(size: number, read: (page: number) => Promise<Result<Page<readonly T[]>>>): Promise<Result<readonly T[]>> {
+  const found: T[] = [];
+  for (let page = 1; page <= MOST_PAGES; page += 1) {
+    const answer = await read(page);
+    if (!answer.ok) return answer;
+    const { result, totalPages } = answer.value;
+    found.push(...result);
+    if (result.length === 0 || page >= (totalPages ?? (result.length < size ? page : page + 1))) break;
+  }
+  return { ok: true, value: found };
 }
 
 const only = <T>(page: Result<Page<T>>): Result<T> => (page.ok ? { ok: true, value: page.value.result } : page);

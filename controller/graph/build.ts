@@ -8,9 +8,9 @@ import type { KindName, Kinds, Snapshot } from '../api/snapshot.ts';
 import { bindRoute, buildTopology, type ParentBinding, type Topology } from './attach.ts';
 import { isSolver, withChallenges } from './challenge.ts';
 import { buildClasses } from './class.ts';
-import { buildGateways } from './gateway.ts';
-import { assignTunnels } from './gateway-tunnel.ts';
 import { createFrontendConfigMaps } from './frontend-tls.ts';
+import { buildGateways } from './gateway.ts';
+import { assignTunnels, type TunnelRules } from './gateway-tunnel.ts';
 import { indexGrants } from './grant.ts';
 import { createIntent } from './intent.ts';
 import { lastCall, lastFor } from './memo.ts';
@@ -46,14 +46,19 @@ export function createGraphBuilder(): GraphBuilder {
       settings: Settings,
     ) => buildClasses({ classes, configs, secrets, crds }, settings),
   );
+  const rulesOf = lastCall(({ tunnelsPerPool, controllerNamespace }: Settings, cluster: string | null): TunnelRules => ({
+    limit: tunnelsPerPool,
+    controllerNamespace,
+    cluster,
+  }));
   const tunnelsOf = lastCall(
     (
       gateways: Objects<'Gateway'>,
       configs: Objects<'GatewayConfig'>,
       secrets: Objects<'Secret'>,
       classes: ReturnType<typeof buildClasses>,
-      limit: number,
-    ) => assignTunnels({ gateways, configs, secrets }, classes, limit),
+      rules: TunnelRules,
+    ) => assignTunnels({ gateways, configs, secrets }, classes, rules),
   );
   const gatewaysOf = createGateways();
   const topologyOf = lastCall(buildTopology);
@@ -79,7 +84,8 @@ export function createGraphBuilder(): GraphBuilder {
       settings,
     );
     const { classes, configs } = classNodes;
-    const own = tunnelsOf(objects.Gateway, objects.GatewayConfig, objects.Secret, classNodes, settings.tunnelsPerPool);
+    const cluster = objects.Namespace.get('kube-system')?.metadata.uid ?? null;
+    const own = tunnelsOf(objects.Gateway, objects.GatewayConfig, objects.Secret, classNodes, rulesOf(settings, cluster));
     const gateways = gatewaysOf(objects, classes, grants, ownership, own.byGateway);
     const tunnelProtocol = settings.tunnelProtocol === 'quic' ? 'quic' : 'http2';
     const topology = topologyOf(gateways, ownership, objects.Namespace, tunnelProtocol);
@@ -96,9 +102,22 @@ export function createGraphBuilder(): GraphBuilder {
       secrets: objects.Secret,
     });
     const standIns = standInsOf(gateways, attached, ownership);
-    const { configs: gatewayConfigs, tunnels } = own;
+    const { configs: gatewayConfigs, tunnels, made } = own;
     const { controllerName } = settings;
-    return { classes, configs, gatewayConfigs, tunnels, gateways, routes, standIns, policies, controllerName, tunnelProtocol };
+    return {
+      classes,
+      configs,
+      gatewayConfigs,
+      tunnels,
+      made,
+      cluster,
+      gateways,
+      routes,
+      standIns,
+      policies,
+      controllerName,
+      tunnelProtocol,
+    };
   };
 }
 

@@ -76,6 +76,7 @@ interface Identification {
 function identify(config: GatewayClassConfig, fromSecret: string | null, connector: Connector): Identification {
   const tunnelId = config.spec.tunnelID?.toLowerCase();
   const accountId = config.spec.accountId || null;
+  if (makesTunnels(config)) return { identity: null, problems: [] };
   if (config.spec.entry === 'Local') return { identity: null, problems: [] };
   if (tunnelId === undefined && !config.spec.deriveFromToken) return { identity: null, problems: [cause.tunnelIdMissing()] };
 
@@ -106,6 +107,8 @@ function compareWithToken(
   return { identity: { tunnelId: token.tunnelId, accountId: token.accountId }, problems };
 }
 
+export const makesTunnels = ({ spec }: GatewayClassConfig): boolean => spec.tunnels === 'PerGateway' && spec.entry !== 'Local';
+
 const offersLocal = (config: GatewayClassConfig): boolean => config.spec.entry === 'Local' || config.spec.entry === 'Both';
 
 export function buildConfig(config: GatewayClassConfig, secrets: ReadonlyMap<Key, Secret>, settings: Settings): ConfigNode {
@@ -113,13 +116,15 @@ export function buildConfig(config: GatewayClassConfig, secrets: ReadonlyMap<Key
   const { identity, problems } = identify(config, credentials.accountId, readConnector(secrets, settings));
   const entry = config.spec.entry ?? 'Tunnel';
   const unavailable = offersLocal(config) && !settings.localEntry ? cause.localEntryUnavailable(entry) : null;
+  const unmakeable = makesTunnels(config) && !settings.makesTunnels ? cause.tunnelsUnavailable() : null;
   return {
     object: config,
     secrets: credentials.missing,
-    problem: combine([credentials.missing, credentials.malformed, ...problems, unavailable]),
+    problem: combine([credentials.missing, credentials.malformed, ...problems, unavailable, unmakeable]),
     identity,
     apiToken: credentials.apiToken,
     policy: config.spec.configPolicy ?? 'Exclusive',
+    perGateway: makesTunnels(config) && unmakeable === null ? { accountId: config.spec.accountId || credentials.accountId } : null,
     certificates: config.spec.edge?.certificates ?? 'Require',
     entry,
     local: offersLocal(config) && settings.localEntry ? { serviceType: config.spec.service?.type ?? 'ClusterIP' } : null,

@@ -1,6 +1,6 @@
 // Which tunnel each Gateway has: that of its class, or one of its own; and which tunnels there are in all.
 import * as cause from '../api/cause-gateway-config.ts';
-import type { Cause } from '../api/condition.ts';
+import { Reason, type Cause } from '../api/condition.ts';
 import type { Secret } from '../api/core.ts';
 import type { Gateway } from '../api/gateway.ts';
 import type { GatewayConfig } from '../api/own.ts';
@@ -8,8 +8,9 @@ import { formatRef, keyOf, type Key } from '../api/ref.ts';
 import type { Classes } from './class.ts';
 import { buildGatewayConfig, gatewayConfigOf } from './gateway-config.ts';
 import { byAge } from './order.ts';
-import { isSameConnector } from './token.ts';
-import type { ClassNode, GatewayConfigNode, TunnelNode } from './types.ts';
+import { madeTunnelName, madeTunnelSecret } from './made-tunnel.ts';
+import { decodeToken, isSameConnector, secretValue } from './token.ts';
+import type { ClassNode, ConfigNode, GatewayConfigNode, MadeTunnel, TunnelNode } from './types.ts';
 
 export interface GatewayTunnel {
   /** Null when it has none, or none yet. */
@@ -26,6 +27,8 @@ export interface GatewayTunnels {
   /** Of classes first, then of Gateways, oldest first. */
   readonly tunnels: readonly TunnelNode[];
   readonly byGateway: ReadonlyMap<Key, GatewayTunnel>;
+  /** Those that are to be made, or have been. */
+  readonly made: readonly MadeTunnel[];
 }
 
 export interface TunnelObjects {
@@ -35,32 +38,60 @@ export interface TunnelObjects {
 }
 
 const served = (tunnelId: string | null): GatewayTunnel => ({ tunnelId, refused: null, unassigned: null });
+const wait = (unassigned: Cause): GatewayTunnel => ({ tunnelId: null, refused: null, unassigned });
 const refuse = (refused: Cause): GatewayTunnel => ({ tunnelId: null, refused, unassigned: null });
 
-/** `limit`: the most tunnels of the pool. The older Gateways have them, so that a new one takes nothing from anybody. */
-export function assignTunnels({ gateways, configs, secrets }: TunnelObjects, { classes, tunnels }: Classes, limit: number): GatewayTunnels {
+export interface TunnelRules {
+  /** The most tunnels of the pool. The older Gateways have them, so that a new one takes nothing from anybody. */
+  readonly limit: number;
+  readonly controllerNamespace: string;
+  /** Null while it is not known. */
+  readonly cluster: string | null;
+}
+
+export function assignTunnels(
+  { gateways, configs, secrets }: TunnelObjects,
+  { classes, tunnels }: Classes,
+  { limit, controllerNamespace, cluster }: TunnelRules,
+): GatewayTunnels {
   const byClass = new Map(classes.map((node) => [node.object.metadata.name, node]));
   const pool = new TunnelPool(tunnels, limit);
   const nodes = new Map<Key, GatewayConfigNode>();
   const byGateway = new Map<Key, GatewayTunnel>();
+  const made: MadeTunnel[] = [];
 
   for (const gateway of byAge(gateways.values())) {
     const node = byClass.get(gateway.spec.gatewayClassName);
     if (node === undefined) continue;
     byGateway.set(keyOf(gateway.metadata.namespace, gateway.metadata.name), assign(gateway, node));
   }
-  return { configs: [...nodes.values()], tunnels: pool.tunnels, byGateway };
+  return { configs: [...nodes.values()], tunnels: pool.tunnels, byGateway, made };
 
   function assign(gateway: Gateway, classNode: ClassNode): GatewayTunnel {
     const ref = gatewayConfigOf(gateway);
-    if (ref === null) return served(classNode.config?.identity?.tunnelId ?? null);
+    const { config } = classNode;
+    if (ref === null && config?.perGateway) return make(gateway, config);
+    if (ref === null) return served(config?.identity?.tunnelId ?? null);
     if (!('key' in ref)) return refuse(ref);
     const object = configs.get(ref.key);
     if (object === undefined) return refuse(cause.gatewayConfigNotFound(ref.field, ref.key));
-    if (classNode.config?.entry === 'Local') return refuse(cause.gatewayConfigWithoutTunnels(ref.key, classNode.object.metadata.name));
+    if (config?.entry === 'Local') return refuse(cause.gatewayConfigWithoutTunnels(ref.key, classNode.object.metadata.name));
     const known = nodes.get(ref.key) ?? buildGatewayConfig(object, secrets);
     const { node, assigned } = pool.join(known, classNode);
     nodes.set(ref.key, node);
+    return assigned;
+  }
+
+  function make(gateway: Gateway, config: ConfigNode): GatewayTunnel {
+    if (cluster === null) return wait(cause.clusterUnknown());
+    const key = keyOf(gateway.metadata.namespace, gateway.metadata.name);
+    const secret = madeTunnelSecret(gateway, { controllerNamespace });
+    const stored = secrets.get(secret);
+    const connectorToken = (stored && secretValue(stored, 'tunnel-token')) || null;
+    const tunnel: MadeTunnel = { gateway: key, config, name: madeTunnelName(cluster, key), secret, connectorToken };
+    const assigned = pool.add(tunnel);
+    // Whoever has to wait for a place gets no tunnel that would lie idle.
+    if (assigned.unassigned?.reason !== Reason.NoResources || connectorToken !== null) made.push(tunnel);
     return assigned;
   }
 }
@@ -69,6 +100,7 @@ export function assignTunnels({ gateways, configs, secrets }: TunnelObjects, { c
 class TunnelPool {
   readonly #limit: number;
   readonly #byId: Map<string, TunnelNode>;
+  #coming = 0;
 
   constructor(ofClasses: readonly TunnelNode[], limit: number) {
     this.#limit = limit;
@@ -77,6 +109,26 @@ class TunnelPool {
 
   get tunnels(): readonly TunnelNode[] {
     return [...this.#byId.values()];
+  }
+
+  /** Those that are still to be made take their places already. */
+  add({ gateway, config, connectorToken }: MadeTunnel): GatewayTunnel {
+    if (this.#byId.size + this.#coming >= this.#limit) return wait(cause.tunnelsExhausted(this.#limit));
+    const token = connectorToken === null ? null : decodeToken(connectorToken);
+    if (connectorToken === null || token === null || 'problem' in token) {
+      this.#coming += 1;
+      return wait(cause.tunnelPending());
+    }
+    const [namespace = '', name = ''] = gateway.split('/');
+    this.#byId.set(token.tunnelId, {
+      id: token.tunnelId,
+      accountId: token.accountId,
+      apiToken: config.problem === null ? config.apiToken : null,
+      connectorToken,
+      policy: config.policy,
+      configs: [{ kind: 'Gateway', namespace, name }],
+    });
+    return served(token.tunnelId);
   }
 
   /** Whoever brings the token of a tunnel that is there already shares it: the Gateways of one tunnel are one to visitors. */
@@ -95,8 +147,8 @@ class TunnelPool {
       const problem = cause.ownTokenContradiction(identity.tunnelId, formatRef(first));
       return { node: { ...config, problem }, assigned: refuse(notValid(config, problem)) };
     }
-    if (known === undefined && this.#byId.size >= this.#limit)
-      return { node: config, assigned: { tunnelId: null, refused: null, unassigned: cause.tunnelsExhausted(this.#limit) } };
+    if (known === undefined && this.#byId.size + this.#coming >= this.#limit)
+      return { node: config, assigned: wait(cause.tunnelsExhausted(this.#limit)) };
     const configs = known?.configs ?? [];
     const isListed = configs.some(({ kind, namespace, name }) => kind === ref.kind && namespace === ref.namespace && name === ref.name);
     this.#byId.set(identity.tunnelId, {

@@ -7,11 +7,12 @@ import type { Snapshot } from '../api/snapshot.ts';
 import { certificateSecrets, type CertificateOwner } from './certificate.ts';
 import { clientCertificateSecret } from './client-certificate.ts';
 import { configsOfOurs } from './class.ts';
-import { credentialsKey } from './config.ts';
+import { credentialsKey, makesTunnels } from './config.ts';
 import { frontendReferents } from './frontend-tls.ts';
 import { gatewayConfigOf, secretsOfGatewayConfig } from './gateway-config.ts';
 import { parentGateway } from './gateway.ts';
 import { indexGrants } from './grant.ts';
+import { madeTunnelSecret } from './made-tunnel.ts';
 import { policyReferents } from './policy.ts';
 import { policiesOfOurs } from './policy-wanted.ts';
 
@@ -29,8 +30,13 @@ export function wantedObjects(snapshot: Snapshot, settings: Settings): WantedObj
 
   const grants = indexGrants(objects.ReferenceGrant);
   const classes = new Set<string>();
-  for (const { metadata, spec } of objects.GatewayClass.values())
-    if (spec.controllerName === settings.controllerName) classes.add(metadata.name);
+  const madeFor = new Set<string>();
+  for (const { metadata, spec } of objects.GatewayClass.values()) {
+    if (spec.controllerName !== settings.controllerName) continue;
+    classes.add(metadata.name);
+    const config = objects.GatewayClassConfig.get(spec.parametersRef?.name ?? '');
+    if (config !== undefined && makesTunnels(config)) madeFor.add(metadata.name);
+  }
   const isOurs = (key: Key | null): boolean => classes.has(objects.Gateway.get(key ?? '')?.spec.gatewayClassName ?? '');
 
   const gateways = [...objects.Gateway.values()].filter(({ spec }) => classes.has(spec.gatewayClassName));
@@ -40,6 +46,7 @@ export function wantedObjects(snapshot: Snapshot, settings: Settings): WantedObj
     const ref = gatewayConfigOf(gateway);
     const config = ref !== null && 'key' in ref ? objects.GatewayConfig.get(ref.key) : undefined;
     if (config !== undefined) for (const key of secretsOfGatewayConfig(config)) secrets.add(key);
+    if (ref === null && madeFor.has(gateway.spec.gatewayClassName)) secrets.add(madeTunnelSecret(gateway, settings));
     for (const { kind, key } of frontendReferents(gateway, grants)) (kind === 'Secret' ? secrets : configMaps).add(key);
   }
   for (const policy of policiesOfOurs(snapshot, isOurs)) {

@@ -32,6 +32,8 @@ export interface ConfigNode {
   /** Secret value. */
   readonly apiToken: string | null;
   readonly policy: ConfigPolicy;
+  /** Where tunnels are made for each Gateway; null where the Gateways of the class share one. */
+  readonly perGateway: { readonly accountId: string | null } | null;
   readonly certificates: 'Require' | 'Ignore';
   readonly entry: 'Tunnel' | 'Local' | 'Both';
   /** How the proxies' own entry is made reachable; null where there is none, or none may be made. */
@@ -60,6 +62,18 @@ export interface GatewayConfigNode {
   readonly connectorToken: string | null;
   /** Secret value; null when it has none of its own: then that of the class. */
   readonly apiToken: string | null;
+}
+
+/** The tunnel that is made for a Gateway. */
+export interface MadeTunnel {
+  readonly gateway: Key;
+  readonly config: ConfigNode;
+  /** Name at Cloudflare. */
+  readonly name: string;
+  /** Where its connector token is kept. */
+  readonly secret: Key;
+  /** Secret value; null while it is not there. */
+  readonly connectorToken: string | null;
 }
 
 export interface TunnelNode {
@@ -243,6 +257,9 @@ export interface Graph {
   readonly configs: readonly ConfigNode[];
   readonly gatewayConfigs: readonly GatewayConfigNode[];
   readonly tunnels: readonly TunnelNode[];
+  readonly made: readonly MadeTunnel[];
+  /** Names the cluster to Cloudflare; null while it is not known. */
+  readonly cluster: string | null;
   /** Oldest first. */
   readonly gateways: readonly GatewayNode[];
   /** Those with a parent of ours, oldest first. */

@@ -23,7 +23,7 @@ export async function confirmShrink(planned: TunnelPlan, fresh: Source, settings
 }
 
 /** Reads until nothing that is referred to is missing; false when that takes too long. */
-function complete(source: Source, settings: Settings): Promise<boolean> {
+export function complete(source: Source, settings: Settings): Promise<boolean> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(false), LOOK_MS);
     const look = (): void => {

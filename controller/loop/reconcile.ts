@@ -5,6 +5,7 @@ import { proxyUrls, visitorAddresses } from '#controller/apply/proxy-endpoints.t
 import type { EventSink } from '#controller/apply/events.ts';
 import type { StatusSink } from '#controller/apply/status-sink.ts';
 import type { TunnelApplier } from '#controller/apply/tunnel.ts';
+import type { TunnelProvisioner } from '#controller/apply/tunnel-provisioner.ts';
 import type { Facts, TunnelPlan } from '#controller/api/plan.ts';
 import type { Settings } from '#controller/api/settings.ts';
 import type { Snapshot } from '#controller/api/snapshot.ts';
@@ -15,6 +16,7 @@ import { renderEntryObjects } from '#controller/output/entry-service.ts';
 import { renderEvents } from '#controller/output/events.ts';
 import { allocatePorts } from '#controller/output/ports.ts';
 import type { Ports } from '#controller/output/ports.ts';
+import { renderProvisions } from '#controller/output/provision.ts';
 import { renderPlanes } from '#controller/output/proxy-config.ts';
 import { renderStatuses } from '#controller/output/status.ts';
 import { renderTunnels } from '#controller/output/tunnel.ts';
@@ -38,6 +40,8 @@ export interface ReconcilerParts {
   readonly proxyEndpoints: readonly string[];
   readonly plane: PlanePusher;
   readonly tunnels: TunnelApplier;
+  /** Null where no tunnels can be made. */
+  readonly provisioner: TunnelProvisioner | null;
   readonly statuses: StatusSink;
   readonly events: EventSink | null;
   /** Null where no objects may be made. */
@@ -82,6 +86,7 @@ export class Reconciler {
     const wanted = renderTunnels(graph, ports);
     this.tunnels = wanted;
     tunnels.apply(wanted);
+    this.#parts.provisioner?.apply(renderProvisions(graph, new Set(snapshot.objects.Gateway.keys())));
     plane.follow(proxyUrls(this.#parts.proxyEndpoints, snapshot));
     for (const plan of renderPlanes(graph, ports)) plane.apply(plan, order);
     const objects = renderEntryObjects(graph, ports, visitorAddresses(this.#parts.proxyEndpoints, snapshot));
@@ -92,7 +97,12 @@ export class Reconciler {
 
   async #report(graph: Graph, plans: readonly TunnelPlan[], snapshot: Snapshot): Promise<void> {
     const { statuses, events, objects, plane, tunnels, onRun } = this.#parts;
-    const facts: Facts = { tunnels: tunnels.facts(), planes: new Map([['shared', plane.fact()]]), objects: objects?.facts() ?? new Map() };
+    const facts: Facts = {
+      tunnels: tunnels.facts(),
+      planes: new Map([['shared', plane.fact()]]),
+      objects: objects?.facts() ?? new Map(),
+      provisions: this.#parts.provisioner?.facts() ?? new Map(),
+    };
     await statuses.apply(renderStatuses(graph, facts, snapshot));
     events?.record(renderEvents(graph, facts));
     onRun({ graph, tunnels: plans, facts });

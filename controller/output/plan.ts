@@ -1,10 +1,11 @@
 // Graph and facts → everything that should be: the outputs side by side.
-import type { EventPlan, Facts, ObjectPlan, PlanePlan, StatusUpdate, TunnelPlan } from '../api/plan.ts';
+import type { EventPlan, Facts, ObjectPlan, PlanePlan, ProvisionPlan, StatusUpdate, TunnelPlan } from '../api/plan.ts';
 import type { Snapshot } from '../api/snapshot.ts';
 import type { Graph } from '../graph/types.ts';
 import { renderEntryObjects } from './entry-service.ts';
 import { renderEvents } from './events.ts';
 import type { Ports } from './ports.ts';
+import { renderProvisions } from './provision.ts';
 import { renderPlanes } from './proxy-config.ts';
 import { renderStatuses } from './status.ts';
 import { renderTunnels } from './tunnel.ts';
@@ -12,6 +13,7 @@ import { renderTunnels } from './tunnel.ts';
 export interface Plan {
   readonly planes: readonly PlanePlan[];
   readonly tunnels: readonly TunnelPlan[];
+  readonly provisions: readonly ProvisionPlan[];
   readonly statuses: readonly StatusUpdate[];
   readonly events: readonly EventPlan[];
   readonly objects: readonly ObjectPlan[];
@@ -22,6 +24,7 @@ export interface Plan {
 export const renderPlan = (graph: Graph, facts: Facts, snapshot: Snapshot, ports: Ports, proxies: readonly string[] = []): Plan => ({
   planes: renderPlanes(graph, ports),
   tunnels: renderTunnels(graph, ports),
+  provisions: renderProvisions(graph, new Set(snapshot.objects.Gateway.keys())),
   statuses: renderStatuses(graph, facts, snapshot),
   events: renderEvents(graph, facts),
   objects: renderEntryObjects(graph, ports, proxies),

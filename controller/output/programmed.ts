@@ -21,7 +21,7 @@ export function gatewayProgrammed(
   facts: Facts,
   { stored, addresses }: { readonly stored: Gateway | undefined; readonly addresses: readonly Address[] },
 ): Finding {
-  const impossible = unprogrammable(node) ?? unaddressed(node, facts, addresses);
+  const impossible = unprogrammable(node, facts) ?? unaddressed(node, facts, addresses);
   if (impossible !== null) return impossible;
   const plane = facts.planes.get(SHARED_PLANE);
   if (plane?.state === 'Rejected') return no(Reason.Invalid, `a proxy refuses the configuration: ${plane.message}`);
@@ -40,10 +40,11 @@ export function gatewayProgrammed(
 }
 
 /** What the Gateway itself lacks. */
-function unprogrammable(node: GatewayNode): Finding | null {
+function unprogrammable(node: GatewayNode, { provisions }: Facts): Finding | null {
   if (node.problem !== null) return no(Reason.Invalid, `the Gateway is not accepted: ${node.problem.message}`);
   if (node.addressProblem !== null) return no(Reason.AddressNotUsable, node.addressProblem.message);
-  if (node.unassigned !== null) return no(node.unassigned.reason, node.unassigned.message);
+  const unassigned = node.unassigned?.reason === Reason.Pending ? (provisions.get(node.key) ?? node.unassigned) : node.unassigned;
+  if (unassigned !== null) return no(unassigned.reason, unassigned.message);
   if (node.tunnelId === null && node.local === null)
     return no(Reason.AddressNotAssigned, 'the Gateway has no tunnel whose name could be its address');
   const listeners = listenersOf(node);

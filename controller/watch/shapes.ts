@@ -138,6 +138,7 @@ export const kindShapes: { readonly [K in KindName]: Shape } = {
       'tunnelID?': 'string',
       'deriveFromToken?': 'boolean',
       'configPolicy?': 'string',
+      'tunnels?': 'string',
       'edge?': { 'certificates?': 'string' },
       'entry?': 'string',
       'service?': { 'type?': 'string' },

@@ -37,6 +37,7 @@ export const settings = (changes: Partial<Settings> = {}): Settings => ({
     emptyHostnames: 'Reject',
   },
   tokenSecret: null,
+  makesTunnels: true,
   tunnelsPerPool: 20,
   tunnelProtocol: 'auto',
   allowLoopbackEndpoints: false,
@@ -89,7 +90,14 @@ export const classConfig = (spec: Partial<GatewayClassConfig['spec']> = {}, { na
   apiVersion: 'cf.k8s.lex.la/v1alpha1',
   kind: 'GatewayClassConfig',
   metadata: { name: name ?? 'main', ...(created === undefined ? {} : { creationTimestamp: created }) },
-  spec: { cloudflareCredentialsSecretRef: { name: 'credentials' }, tunnelID: TUNNEL, configPolicy: 'Exclusive', entry: 'Tunnel', ...spec },
+  spec: {
+    cloudflareCredentialsSecretRef: { name: 'credentials' },
+    tunnelID: TUNNEL,
+    configPolicy: 'Exclusive',
+    entry: 'Tunnel',
+    tunnels: 'Shared',
+    ...spec,
+  },
 });
 
 export const gatewayConfig = (spec: Partial<GatewayConfig['spec']> = {}, named: Named = {}): GatewayConfig => ({

@@ -22,9 +22,10 @@ export const happyFacts = (graph: Pick<Graph, 'tunnels'>): Facts => ({
   ),
   planes: new Map([['shared', { state: 'Acknowledged', message: '', proxies: 2 }]]),
   objects: new Map(),
+  provisions: new Map(),
 });
 
-export const nothingKnown: Facts = { tunnels: new Map(), planes: new Map(), objects: new Map() };
+export const nothingKnown: Facts = { tunnels: new Map(), planes: new Map(), objects: new Map(), provisions: new Map() };
 
 export interface Planned {
   readonly snapshot: Snapshot;
@@ -113,7 +114,7 @@ function withoutSecrets(item: ConfigItem): unknown {
 }
 
 /** The plan as plain data for goldens. API tokens are left out: that they are there is tested elsewhere. */
-export const readablePlan = ({ statuses, tunnels, planes, events, objects }: Plan): unknown => ({
+export const readablePlan = ({ statuses, tunnels, provisions, planes, events, objects }: Plan): unknown => ({
   statuses: statuses.map(readable),
   tunnels: tunnels.map(({ tunnelId, accountId, policy, configs, folded, rules, last }) => ({
     tunnelId,
@@ -124,6 +125,14 @@ export const readablePlan = ({ statuses, tunnels, planes, events, objects }: Pla
     rules: rules.map(({ hostname, service }) => `${hostname} → ${service}`),
     last: last.service,
   })),
+  ...(provisions.length > 0 && {
+    provisions: provisions.map(({ id, accountId, prefix, tunnels }) => ({
+      id,
+      accountId,
+      prefix,
+      tunnels: tunnels.map(({ gateway, name, secret, connectorToken }) => ({ gateway, name, secret, hasToken: connectorToken !== null })),
+    })),
+  }),
   planes: planes.map(({ id, items }) => ({ id, items: items.map(withoutSecrets) })),
   ...(objects.length > 0 && { objects: objects.map(({ manifest }) => manifest) }),
   events: events.map(({ ref, type, reason, action, message }) => ({

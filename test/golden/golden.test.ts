@@ -44,11 +44,12 @@ function read(file: string): Golden {
 }
 
 function factsOf(frame: Frame, graph: ReturnType<typeof buildGraph>): Facts {
-  const { tunnels, planes, objects } = happyFacts(graph);
+  const { tunnels, planes, objects, provisions } = happyFacts(graph);
   return {
     tunnels: new Map([...tunnels, ...Object.entries(frame.facts?.tunnels ?? {})]) as Facts['tunnels'],
     planes: new Map([...planes, ...Object.entries(frame.facts?.planes ?? {})]) as Facts['planes'],
     objects: new Map([...objects, ...Object.entries(frame.facts?.objects ?? {})]) as Facts['objects'],
+    provisions,
   };
 }
 

@@ -35,6 +35,8 @@ export interface CloudflareApiOptions {
   readonly rateLimit?: RateLimit;
   /** The most ingress rules of a document. Default 1,000. */
   readonly ruleLimit?: number;
+  /** The most tunnels of an account. Default 1,000. */
+  readonly tunnelLimit?: number;
   readonly now?: () => number;
 }
 
@@ -62,6 +64,8 @@ export interface CloudflareApiDouble {
   revokeToken(token: ApiToken): void;
   addTunnel(accountId: string, seed: TunnelSeed): Tunnel;
   deleteTunnel(tunnelId: string): void;
+  /** Those that are not deleted. */
+  tunnels(): readonly Tunnel[];
   /** The token that cloudflared takes for the tunnel. */
   connectorToken(tunnelId: string): string;
   document(tunnelId: string): TunnelDocument;
@@ -145,7 +149,7 @@ function buildApp(state: State, faults: Faults, rates: RateWindows, log: LoggedR
 /** Starts the double on loopback. It has no accounts and no tokens yet: add them. */
 export async function startCloudflareApi(options: CloudflareApiOptions = {}): Promise<CloudflareApiDouble> {
   const now = options.now ?? Date.now;
-  const state = createState(options.ruleLimit ?? 1000, now);
+  const state = createState(options.ruleLimit ?? 1000, options.tunnelLimit ?? 1000, now);
   const listeners = new Set<ConfigListener>();
   const log: LoggedRequest[] = [];
   const faults = new Faults();
@@ -199,6 +203,7 @@ export async function startCloudflareApi(options: CloudflareApiOptions = {}): Pr
       token.revoked = true;
     },
     addTunnel: (accountId, seed) => addTunnel(state, accountId, seed),
+    tunnels: () => [...state.tunnels.values()].filter(({ deletedAt }) => deletedAt === null),
     deleteTunnel(tunnelId) {
       tunnelOf(tunnelId).deletedAt = timestamp(state);
     },

@@ -56,6 +56,8 @@ export interface Tunnel {
   /** Base64. */
   readonly secret: string;
   readonly createdAt: string;
+  /** What its maker sent along. */
+  readonly metadata: Readonly<Record<string, unknown>>;
   deletedAt: string | null;
   document: TunnelDocument;
   readonly connections: Map<string, TunnelConnection>;
@@ -83,11 +85,13 @@ export interface State {
   readonly records: Map<string, ReadonlyMap<string, DnsRecord>>;
   /** The most rules that a document may have. */
   readonly ruleLimit: number;
+  /** The most tunnels that an account may have. */
+  readonly tunnelLimit: number;
   readonly now: () => number;
 }
 
-export function createState(ruleLimit: number, now: () => number): State {
-  return { accounts: new Map(), zones: new Map(), tokens: new Map(), tunnels: new Map(), records: new Map(), ruleLimit, now };
+export function createState(ruleLimit: number, tunnelLimit: number, now: () => number): State {
+  return { accounts: new Map(), zones: new Map(), tokens: new Map(), tunnels: new Map(), records: new Map(), ruleLimit, tunnelLimit, now };
 }
 
 export const hexId = (): string => randomBytes(16).toString('hex');
@@ -101,6 +105,7 @@ export interface TunnelSeed {
   /** Base64, at least 32 bytes. */
   readonly secret?: string;
   readonly config?: Readonly<Record<string, unknown>>;
+  readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
 export function addTunnel(state: State, accountId: string, seed: TunnelSeed): Tunnel {
@@ -111,6 +116,7 @@ export function addTunnel(state: State, accountId: string, seed: TunnelSeed): Tu
     configSrc: seed.configSrc ?? 'cloudflare',
     secret: seed.secret ?? randomBytes(32).toString('base64'),
     createdAt: timestamp(state),
+    metadata: seed.metadata ?? {},
     deletedAt: null,
     document: seed.config === undefined ? { version: 0, config: null } : { version: 1, config: seed.config },
     connections: new Map(),

@@ -60,7 +60,7 @@ function tunnelResult(tunnel: Tunnel): Body {
     conns_active_at: connected > 0 ? tunnel.createdAt : null,
     conns_inactive_at: connected > 0 ? null : tunnel.createdAt,
     tun_type: 'cfd_tunnel',
-    metadata: {},
+    metadata: tunnel.metadata,
     status: connected === 0 ? 'inactive' : connected < 4 ? 'degraded' : 'healthy',
     remote_config: tunnel.configSrc === 'cloudflare',
     config_src: tunnel.configSrc,
@@ -129,7 +129,7 @@ export function tunnelRoutes(state: State, events: TunnelEvents): Router {
 
   router.post('/', (request: Request<Params>, response) => {
     may(request, response, 'Edit');
-    const { name, config_src: configSrc = 'local', tunnel_secret: secret } = request.body as Body;
+    const { name, config_src: configSrc = 'local', tunnel_secret: secret, metadata } = request.body as Body;
     if (typeof name !== 'string' || name === '') throw fault(400, 1001, 'name is required');
     if (configSrc !== 'local' && configSrc !== 'cloudflare') throw fault(400, 1001, 'config_src must be local or cloudflare');
     if (secret !== undefined && (typeof secret !== 'string' || Buffer.from(secret, 'base64').length < 32)) {
@@ -140,7 +140,17 @@ export function tunnelRoutes(state: State, events: TunnelEvents): Router {
         throw fault(409, 1013, 'You already have a tunnel with this name. Choose another name, or delete that tunnel');
       }
     }
-    const tunnel = addTunnel(state, request.params.account, { name, configSrc, ...(secret === undefined ? {} : { secret }) });
+    const alive = [...state.tunnels.values()].filter(
+      ({ accountId, deletedAt }) => accountId === request.params.account && deletedAt === null,
+    );
+    // The real code is not documented.
+    if (alive.length >= state.tunnelLimit) throw fault(400, 1010, 'You have reached the limit of tunnels for your account');
+    const tunnel = addTunnel(state, request.params.account, {
+      name,
+      configSrc,
+      ...(secret === undefined ? {} : { secret }),
+      ...(typeof metadata === 'object' && metadata !== null ? { metadata: metadata as Body } : {}),
+    });
     sendResult(response, {
       ...tunnelResult(tunnel),
       credentials_file: { AccountTag: tunnel.accountId, TunnelID: tunnel.id, TunnelName: tunnel.name, TunnelSecret: tunnel.secret },

@@ -54,6 +54,8 @@ describe('values', () => {
       name: 'home',
       configSource: 'cloudflare',
       deleted: false,
+      metadata: {},
+      connections: 0,
     });
     assert.equal(value(await client.tunnelToken(accountId, tunnelId)), api.connectorToken(tunnelId));
     assert.deepEqual(value(await client.tunnelDocument(accountId, tunnelId)), { version: 0, config: null, configSource: 'cloudflare' });

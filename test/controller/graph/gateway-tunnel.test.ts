@@ -2,22 +2,27 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { KubeObject } from '#controller/api/core.ts';
-import { GATEWAY_CONFIG_ANNOTATION, type GatewayConfig } from '#controller/api/own.ts';
+import { GATEWAY_CONFIG_ANNOTATION, type GatewayClassConfig, type GatewayConfig } from '#controller/api/own.ts';
 import { buildGraph, createGraphBuilder } from '#controller/graph/build.ts';
+import { madeTunnelSecret } from '#controller/graph/made-tunnel.ts';
 import { wantedObjects } from '#controller/graph/references.ts';
 import { isSameConnector } from '#controller/graph/token.ts';
 import {
   API_TOKEN,
+  classConfig,
   connectorToken,
+  credentials,
   gateway,
+  gatewayClass,
   gatewayConfig,
+  namespace,
   platform,
   secret,
   settings,
   TUNNEL,
   TUNNEL_SECRET,
 } from '#test/build/objects.ts';
-import { conditions, planOf } from '#test/build/plan.ts';
+import { conditions, happyFacts, planOf } from '#test/build/plan.ts';
 import { snapshotOf, withObject } from '#test/build/snapshot.ts';
 
 const OWN_TUNNEL = '22222222-2222-3333-4444-555555555555';
@@ -113,4 +118,71 @@ test('connector tokens are the same when they say the same', () => {
   assert.ok(isSameConnector(ownToken(), spaced));
   assert.ok(!isSameConnector(ownToken(), ownToken({ s: 'other' })));
   assert.ok(!isSameConnector('nonsense', 'nonsense'));
+});
+
+const perGateway = (spec: Partial<GatewayClassConfig['spec']> = {}) => classConfig({ tunnelID: undefined, tunnels: 'PerGateway', ...spec });
+const cluster = namespace('kube-system');
+const SECRET = madeTunnelSecret(gateway(), settings());
+const madeSecret = (token = ownToken()) => secret(SECRET.split('/')[1] ?? '', 'cloudflare', { 'tunnel-token': token });
+
+test('tunnels per Gateway: to be made as long as their Secrets are not there, then with tunnel and address of their own', () => {
+  const before = planOf([gatewayClass(), perGateway(), credentials(), cluster, gateway()]);
+  assert.equal(conditions(before.plan, 'Gateway default/tunnel')['Programmed'], 'False/Pending');
+  assert.deepEqual(
+    before.plan.provisions.map(({ tunnels }) => tunnels.map(({ gateway, connectorToken }) => [gateway, connectorToken])),
+    [[['default/tunnel', null]]],
+  );
+  const after = planOf([gatewayClass(), perGateway(), credentials(), cluster, gateway(), madeSecret()]);
+  assert.equal(conditions(after.plan, 'Gateway default/tunnel')['Programmed'], 'True/Programmed');
+  assert.deepEqual(after.graph.gateways[0]?.addresses, [`${OWN_TUNNEL}.cfargotunnel.com`]);
+  assert.deepEqual(after.plan.tunnels[0]?.configs, [{ kind: 'Gateway', namespace: 'default', name: 'tunnel' }]);
+});
+
+test('what keeps a tunnel from being made stands in the status of that Gateway alone', () => {
+  const fact = { reason: 'NoResources', message: 'the account has no room' } as const;
+  const objects = [gatewayClass(), perGateway(), credentials(), cluster, gateway(), gateway({ name: 'other' }), madeSecret()];
+  const { plan } = planOf(objects, settings(), (graph) => ({
+    ...happyFacts(graph),
+    provisions: new Map([
+      ['default/tunnel', fact],
+      ['default/other', fact],
+    ]),
+  }));
+  assert.equal(conditions(plan, 'Gateway default/other')['Programmed'], 'False/NoResources');
+  assert.equal(conditions(plan, 'Gateway default/tunnel')['Programmed'], 'True/Programmed', 'it has its tunnel already');
+});
+
+test('the Secret of a tunnel to be made is wanted; a Gateway with a GatewayConfig needs none', () => {
+  const wanted = (object: KubeObject) =>
+    wantedObjects(snapshotOf([gatewayClass(), perGateway(), cluster, object]), settings()).secrets.has(SECRET);
+  assert.deepEqual([wanted(gateway()), wanted(gateway(ref('own')))], [true, false]);
+});
+
+test('tunnels to be made take their places in the pool; beyond it none is made, and those that are there stay', () => {
+  const objects = [
+    gatewayClass(),
+    perGateway(),
+    credentials(),
+    cluster,
+    gateway({ created: '2026-02-01T00:00:00Z' }),
+    gateway({ name: 'older' }),
+  ];
+  const made = (...more: readonly KubeObject[]) =>
+    planOf([...objects, ...more], settings({ tunnelsPerPool: 1 })).plan.provisions[0]?.tunnels.map(({ gateway }) => gateway);
+  assert.deepEqual(made(), ['default/older']);
+  assert.deepEqual(made(madeSecret()), ['default/older', 'default/tunnel']);
+});
+
+test('nothing is made or deleted without a valid configuration, a class, or the name of the cluster', () => {
+  const provisions = (...objects: readonly KubeObject[]) => planOf([gateway(), ...objects]).plan.provisions.length;
+  assert.equal(provisions(gatewayClass(), perGateway(), credentials(), cluster), 1);
+  assert.equal(provisions(gatewayClass(), perGateway(), cluster), 0);
+  assert.equal(provisions(perGateway(), credentials(), cluster), 0);
+  assert.equal(provisions(gatewayClass(), perGateway(), credentials()), 0);
+});
+
+test('without a cluster no tunnels can be made, and the configuration says so', () => {
+  const { plan } = planOf([gatewayClass(), perGateway(), credentials(), cluster, gateway()], settings({ makesTunnels: false }));
+  assert.equal(conditions(plan, 'GatewayClassConfig main')['Valid'], 'False/Invalid');
+  assert.deepEqual(plan.provisions, []);
 });

@@ -28,6 +28,7 @@ const facts = (tunnel: Partial<TunnelFact> | null, plane: Partial<PlaneFact> | n
   tunnels: new Map(tunnel === null ? [] : [[TUNNEL, { ...synced, ...tunnel }]]),
   planes: new Map(plane === null ? [] : [['shared', { ...acknowledged, ...plane }]]),
   objects: new Map(),
+  provisions: new Map(),
 });
 
 const programmedBefore = (object: Gateway): Gateway => ({
