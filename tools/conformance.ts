@@ -42,7 +42,8 @@ interface Choice {
   readonly record: boolean;
 }
 
-process.exitCode = await main(process.argv.slice(2));
+// All is stopped by then. Node's own way out now and then turns for ever over a request of a socket that is long closed.
+process.exit(await main(process.argv.slice(2)));
 
 async function main(argv: readonly string[]): Promise<number> {
   const choice = readArguments(argv);
