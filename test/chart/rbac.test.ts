@@ -38,6 +38,7 @@ const statuses = [
     (kind) => `gateway.networking.k8s.io/${kind}/status`,
   ),
   'cf.k8s.lex.la/gatewayclassconfigs/status',
+  'cf.k8s.lex.la/gatewayconfigs/status',
 ].map((what) => `${what} update`);
 
 const events = ['create', 'patch'].map((verb) => `events.k8s.io/events ${verb}`);
