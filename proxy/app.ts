@@ -124,8 +124,8 @@ class ProxyApp implements Proxy {
   async drain(): Promise<void> {
     this.#draining = true;
     this.#token.close();
-    // The edge must stop sending before the data plane stops listening.
-    await this.#connectors.drain();
+    // The edge, and whoever balances over the own entry, must stop sending before the data plane stops listening.
+    await Promise.all([this.#connectors.drain(), this.#localEntries.farewell(this.#settings.graceMs)]);
     await this.#dataPlane.drain(this.#settings.graceMs);
     await this.#api?.close(1000);
   }

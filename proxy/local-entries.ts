@@ -1,10 +1,13 @@
 // The ports of the proxy's own entry, opened and closed as configurations name them.
+import { setTimeout as pause } from 'node:timers/promises';
 import type { ProxyConfig } from './config/schema.ts';
 import type { DataPlane } from './data-plane.ts';
 import type { Log } from './http/plane.ts';
 
 /** Every address of both families, or of the one that the machine has. */
 const EVERYWHERE = ['::', '0.0.0.0'];
+/** How long visitors come who have not heard yet that this proxy ends: endpoints are written, then read by every node. */
+const FAREWELL_MS = 3_000;
 const NO_SUCH_FAMILY: ReadonlySet<unknown> = new Set(['EAFNOSUPPORT', 'EADDRNOTAVAIL']);
 
 export class LocalEntries {
@@ -49,6 +52,11 @@ export class LocalEntries {
       }
     }
     return last;
+  }
+
+  /** Goes on taking visitors for a part of the time that is left, so that none is refused. */
+  async farewell(graceMs: number): Promise<void> {
+    if (this.#ports.size > 0) await pause(Math.min(FAREWELL_MS, graceMs / 5));
   }
 
   /** Closes what is not wanted any more; requests under way are served to their end. */

@@ -39,7 +39,7 @@ interface Running {
 }
 
 async function start(t: TestContext, env: Readonly<Record<string, string>> = {}): Promise<Running> {
-  const common = { PROXY_INSECURE_CONFIG_API: 'true', PROXY_CONFIG_ADDR: '127.0.0.1:0', PROXY_GRACE_PERIOD: '5s' };
+  const common = { PROXY_INSECURE_CONFIG_API: 'true', PROXY_CONFIG_ADDR: '127.0.0.1:0', PROXY_GRACE_PERIOD: '2s' };
   const settings = readSettings({ ...common, PROXY_STATE_DIR: '/proc/none', ...env });
   assert.ok(!('errors' in settings));
   const log = recordingLog();
@@ -164,7 +164,7 @@ test('the key of a certificate is neither logged nor told, and survives a restar
   await visit.until(/ok$/);
 });
 
-test('a proxy that ends serves what is under way at its own entry', async (t) => {
+test('a proxy that ends serves what is under way at its own entry, and takes visitors for a little while', async (t) => {
   const [backend, port] = [await backendOf(t), await freePort(t)];
   const proxy = await start(t);
   await proxy.push(routed([local(port)], backend));
@@ -173,6 +173,10 @@ test('a proxy that ends serves what is under way at its own entry', async (t) =>
   const peer = await backend.peer(0);
   await peer.until(/\r\n\r\n$/);
   const stopped = proxy.stop();
+  const late = await rawClient(t, port);
+  late.send(GET);
+  (await backend.peer(1)).send(OK);
+  assert.match(await late.until(/ok$/), /^HTTP\/1\.1 200/, 'a visitor who has not heard of it yet');
   peer.send(OK);
   await client.until(/ok$/);
   await stopped;

@@ -63,6 +63,14 @@ test('the grace period has a ceiling and a floor', () => {
   assert.equal(valid({}).graceMs, 30_000);
 });
 
+test('the own entry listens everywhere and believes nobody, unless told otherwise', () => {
+  assert.deepEqual([valid({}).entryAddress, valid({}).trustedHops], ['', 0]);
+  const told = valid({ PROXY_ENTRY_ADDRESS: '10.0.0.1', PROXY_TRUSTED_HOPS: '2' });
+  assert.deepEqual([told.entryAddress, told.trustedHops], ['10.0.0.1', 2]);
+  for (const hops of ['-1', '1.5', 'all', '17'])
+    assert.match(error({ PROXY_AUTH_TOKEN: 't', PROXY_TRUSTED_HOPS: hops }), /PROXY_TRUSTED_HOPS/);
+});
+
 test('cloudflared is found on the PATH that we were given, whatever PATH the child gets', () => {
   const dir = mkdtempSync(path.join(tmpdir(), 'path-'));
   writeFileSync(path.join(dir, 'cloudflared'), '');
