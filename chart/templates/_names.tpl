@@ -77,9 +77,9 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- printf "%s:%s" $repository (coalesce .Values.proxy.image.tag .Values.image.tag .Chart.AppVersion) -}}
 {{- end -}}
 
-{{- /* Empty only where there is no tunnel. */ -}}
+{{- /* Empty only where there is no tunnel, or where tunnels come with their tokens. */ -}}
 {{- define "cftunnel.tunnelTokenSecretName" -}}
-{{- if not (and .Values.localEntry.enabled (eq .Values.gatewayClassConfig.entry "Local")) -}}
+{{- if not (or (eq .Values.gatewayClassConfig.tunnels "PerGateway") (and .Values.localEntry.enabled (eq .Values.gatewayClassConfig.entry "Local"))) -}}
 {{- $_ := required "proxy.tunnelTokenSecretRef.name is required: the Secret with the connector token of the tunnel" .Values.proxy.tunnelTokenSecretRef.name -}}
 {{- end -}}
 {{- .Values.proxy.tunnelTokenSecretRef.name -}}

@@ -90,6 +90,21 @@ suite('roles', { skip: helmUnavailable() ?? false }, () => {
     ]);
   });
 
+  test('for Secrets: to keep the tokens of tunnels that are made, in the own namespace only', async () => {
+    const gatewayClassConfig = {
+      ...classConfig,
+      tunnelID: '',
+      tunnels: 'PerGateway',
+      cloudflareCredentialsSecretRef: { name: 'api', namespace: 'vault' },
+    };
+    const proxy = { tunnelTokenSecretRef: { name: '' } };
+    const all = ['create', 'delete', 'get', 'list', 'patch', 'watch'].map((verb) => `/secrets ${verb}`);
+    assert.deepEqual(await secretsOf({ gatewayClassConfig, proxy }), [
+      ['system', sorted(named('tunnel-proxy-auth-token'), all)],
+      ['vault', named('api')],
+    ]);
+  });
+
   test('for Secrets: one Secret for all is named once', async () => {
     const gatewayClassConfig = { ...classConfig, cloudflareCredentialsSecretRef: { name: 'tunnel' } };
     const proxy = { authTokenSecretRef: { name: 'tunnel' } };

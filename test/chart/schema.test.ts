@@ -51,6 +51,7 @@ suite('values', { skip: helmUnavailable() ?? false }, () => {
     const objects = await render({ fullnameOverride: 'local', ...values });
     assert.deepEqual(one(objects, 'GatewayClassConfig')['spec'], {
       entry: 'Local',
+      tunnels: 'Shared',
       service: { type: 'ClusterIP' },
       configPolicy: 'Exclusive',
       edge: { certificates: 'Require' },
@@ -62,6 +63,18 @@ suite('values', { skip: helmUnavailable() ?? false }, () => {
     );
     const both = { proxy: { tunnelTokenSecretRef: { name: 'tunnel' } }, gatewayClassConfig: { ...classConfig, entry: 'Both' } };
     assert.match((await refusalOf(both)) ?? '', /need localEntry\.enabled=true/);
+  });
+
+  test('of a tunnel for each Gateway need neither tunnel nor connector token', async () => {
+    const values = {
+      gatewayClassConfig: { ...classConfig, tunnelID: '', tunnels: 'PerGateway' },
+      proxy: { tunnelTokenSecretRef: { name: '' }, tunnel: { limit: 5 } },
+    };
+    const objects = await render(values);
+    const spec = one(objects, 'GatewayClassConfig')['spec'] as Readonly<Record<string, unknown>>;
+    assert.deepEqual([spec['tunnels'], spec['tunnelID']], ['PerGateway', undefined]);
+    assert.doesNotMatch(JSON.stringify(objects), /TUNNEL_TOKEN|proxy-token-secret/);
+    assert.match(JSON.stringify(objects), /--tunnels-per-pool=5/);
   });
 
   test('of an existing installation are taken, its whole tree', async () => {
