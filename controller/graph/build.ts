@@ -5,23 +5,23 @@ import { GATEWAY_CONFIG_ANNOTATION } from '../api/own.ts';
 import type { Key } from '../api/ref.ts';
 import type { Settings } from '../api/settings.ts';
 import type { KindName, Kinds, Snapshot } from '../api/snapshot.ts';
-import { bindRoute, buildTopology, type ParentBinding, type Topology } from './attach.ts';
+import { bindRoute, buildTopology, type Topology } from './attach.ts';
 import { isSolver, withChallenges } from './challenge.ts';
 import { buildClasses } from './class.ts';
 import { createFrontendConfigMaps } from './frontend-tls.ts';
 import { buildGateways } from './gateway.ts';
 import { assignTunnels, type TunnelRules } from './gateway-tunnel.ts';
-import { indexGrants } from './grant.ts';
+import { indexGrants, type Grants } from './grant.ts';
 import { createIntent } from './intent.ts';
 import { lastCall, lastFor } from './memo.ts';
-import { byAge } from './order.ts';
+import { createByAge } from './order.ts';
 import { buildOwnership } from './ownership.ts';
 import { createPolicyBuilder } from './policy.ts';
-import { indexPolicies } from './policy-target.ts';
+import { indexPolicies, type Governed } from './policy-target.ts';
 import { buildParents, createRouteBuilder } from './route.ts';
-import { createServices } from './service.ts';
-import { decideClaims, keepVerdicts, type Verdicts } from './shadow.ts';
-import { placeStandIns } from './stand-in.ts';
+import { createServices, type Services } from './service.ts';
+import { decideClaims, keepVerdicts, type Claimant, type Verdicts } from './shadow.ts';
+import { createStandIns } from './stand-in.ts';
 import type { Graph, ParentNode } from './types.ts';
 
 export type GraphBuilder = (snapshot: Snapshot, settings: Settings) => Graph;
@@ -62,13 +62,15 @@ export function createGraphBuilder(): GraphBuilder {
   );
   const gatewaysOf = createGateways();
   const topologyOf = lastCall(buildTopology);
+  const sorted = createByAge<Route>();
   const routesOf = lastCall((http: ReadonlyMap<Key, HTTPRoute>, grpc: ReadonlyMap<Key, GRPCRoute>) =>
-    byAge<Route>([...http.values(), ...grpc.values()]),
+    sorted([...http.values(), ...grpc.values()]),
   );
   const attach = createAttacher();
   const servicesOf = lastCall(createServices());
   const governedOf = lastCall(indexPolicies);
-  const standInsOf = lastCall(placeStandIns);
+  const standInsOf = createStandIns();
+  const referencesOf = lastCall((grants: Grants, services: Services, governed: Governed) => ({ grants, services, governed }));
   const buildRoute = createRouteBuilder();
   const buildPolicies = createPolicyBuilder();
 
@@ -92,7 +94,8 @@ export function createGraphBuilder(): GraphBuilder {
     const attached = attach(routesOf(objects.HTTPRoute, objects.GRPCRoute), topology);
     const services = servicesOf(objects.Service, objects.EndpointSlice, settings.allowLoopbackEndpoints);
     const governed = governedOf(objects.BackendTLSPolicy);
-    const routes = attached.map(({ route, parents }) => buildRoute(route, parents, { grants, services, governed }));
+    const references = referencesOf(grants, services, governed);
+    const routes = attached.map(({ route, parents }) => buildRoute(route, parents, references));
     const policies = buildPolicies({
       policies: objects.BackendTLSPolicy,
       governed,
@@ -176,6 +179,8 @@ function createGateways(): (
   };
 }
 
+type BoundRoute = Claimant & { readonly route: Route };
+
 interface AttachedRoute {
   readonly route: Route;
   readonly namespace: string;
@@ -184,17 +189,17 @@ interface AttachedRoute {
 
 /** Binds routes to listeners one by one, then settles hostnames that several namespaces claim, which takes all of them. */
 function createAttacher(): (routes: readonly Route[], topology: Topology) => readonly AttachedRoute[] {
-  const bind = lastFor((route: Route, topology: Topology) => bindRoute(route, topology));
-  const parentsOf = lastFor((bindings: readonly ParentBinding[], verdicts: Verdicts, route: Route) => {
-    const parents = buildParents(route.metadata.namespace ?? '', bindings, verdicts);
-    return isSolver(route) ? withChallenges(parents) : parents;
+  const bind = lastFor((route: Route, topology: Topology) => {
+    return { route, namespace: route.metadata.namespace ?? '', parents: bindRoute(route, topology) };
+  });
+  const settle = lastFor(({ route, namespace, parents }: BoundRoute, verdicts: Verdicts): AttachedRoute => {
+    const settled = buildParents(namespace, parents, verdicts);
+    return { route, namespace, parents: isSolver(route) ? withChallenges(settled) : settled };
   });
   let verdicts: Verdicts = new Map();
   return lastCall((routes: readonly Route[], topology: Topology) => {
-    const bound = routes
-      .map((route) => ({ route, namespace: route.metadata.namespace ?? '', parents: bind(route, topology) }))
-      .filter(({ parents }) => parents.length > 0);
+    const bound = routes.map((route) => bind(route, topology)).filter(({ parents }) => parents.length > 0);
     verdicts = keepVerdicts(verdicts, decideClaims(bound, topology.ownership));
-    return bound.map(({ route, namespace, parents }) => ({ route, namespace, parents: parentsOf(parents, verdicts, route) }));
+    return bound.map((one) => settle(one, verdicts));
   });
 }

@@ -15,19 +15,23 @@ export interface GrantTo {
   readonly name: string;
 }
 
-/** Grants by the namespace that gives them. */
-export type Grants = ReadonlyMap<string, readonly ReferenceGrant[]>;
+/** What is granted, by who is granted it and in which namespace it lies. */
+export type Grants = ReadonlyMap<string, readonly ReferenceGrant['spec']['to'][number][]>;
+
+const pairKey = (from: GrantFrom, namespace: string): string => `${namespace} ${from.group}/${from.kind}/${from.namespace}`;
 
 /** The core group is written as the empty string; people write `core` as well. */
 export const coreGroup = (group: string | undefined): string => (group === undefined || group === 'core' ? '' : group);
 
 export function indexGrants(objects: ReadonlyMap<Key, ReferenceGrant>): Grants {
-  const grants = new Map<string, ReferenceGrant[]>();
-  for (const grant of objects.values()) {
-    const namespace = grant.metadata.namespace ?? '';
-    const list = grants.get(namespace);
-    if (list === undefined) grants.set(namespace, [grant]);
-    else list.push(grant);
+  const grants = new Map<string, ReferenceGrant['spec']['to'][number][]>();
+  for (const { metadata, spec } of objects.values()) {
+    for (const from of spec.from) {
+      const key = pairKey(from, metadata.namespace ?? '');
+      const list = grants.get(key);
+      if (list === undefined) grants.set(key, [...spec.to]);
+      else list.push(...spec.to);
+    }
   }
   return grants;
 }
@@ -35,10 +39,6 @@ export function indexGrants(objects: ReadonlyMap<Key, ReferenceGrant>): Grants {
 /** True within one namespace; across namespaces one grant must match on every field. A `to` without name, or with an empty one, means every object of the kind. */
 export function isGranted(grants: Grants, from: GrantFrom, to: GrantTo): boolean {
   if (from.namespace === to.namespace) return true;
-  const list = grants.get(to.namespace) ?? [];
-  return list.some(
-    ({ spec }) =>
-      spec.from.some((entry) => entry.group === from.group && entry.kind === from.kind && entry.namespace === from.namespace) &&
-      spec.to.some((entry) => coreGroup(entry.group) === to.group && entry.kind === to.kind && (!entry.name || entry.name === to.name)),
-  );
+  const granted = grants.get(pairKey(from, to.namespace)) ?? [];
+  return granted.some(({ group, kind, name }) => coreGroup(group) === to.group && kind === to.kind && (!name || name === to.name));
 }

@@ -31,7 +31,8 @@ export function createIntent<T extends WithSpec>(
     let same = objects.size === kept.size;
     for (const [key, object] of objects) {
       const before = kept.get(key);
-      const keep = before !== undefined && (before === object || sameIntent(before, object, annotations));
+      // Compared with the last snapshot first: what is kept is older than it wherever a status was written since.
+      const keep = before !== undefined && (object === source?.get(key) || sameIntent(before, object, annotations));
       next.set(key, keep ? before : object);
       if (!keep) same = false;
     }

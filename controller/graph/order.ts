@@ -16,4 +16,15 @@ function compareAge(a: KubeObject, b: KubeObject): number {
   );
 }
 
+/** The same for lists of which the next resembles the last: what was in order stays so, which is the case that sorting is quick at. */
+export function createByAge<T extends KubeObject>(): (objects: readonly T[]) => readonly T[] {
+  let last: readonly T[] = [];
+  return (objects) => {
+    const present = new Set(objects);
+    const known = new Set(last);
+    last = byAge([...last.filter((object) => present.has(object)), ...objects.filter((object) => !known.has(object))]);
+    return last;
+  };
+}
+
 export const byAge = <T extends KubeObject>(objects: Iterable<T>): readonly T[] => [...objects].sort(compareAge);

@@ -62,7 +62,12 @@ interface Ingredients {
 export function createRouteBuilder(): (route: Route, parents: readonly ParentNode[], references: References) => RouteNode {
   const outlines = new WeakMap<Route, { readonly outline: RouteOutline; readonly keys: readonly Key[] }>();
   const nodes = new WeakMap<Route, { readonly node: RouteNode; readonly from: Ingredients }>();
-  return (route, parents, { grants, services, governed }) => {
+  // Most builds change routes only: then a node that was right for these very references need not be compared with them again.
+  const checked = new WeakMap<RouteNode, References>();
+  return (route, parents, references) => {
+    const known = nodes.get(route);
+    if (known?.from.parents === parents && checked.get(known.node) === references) return known.node;
+    const { grants, services, governed } = references;
     const namespace = route.metadata.namespace ?? '';
     let own = outlines.get(route);
     if (own === undefined) {
@@ -71,15 +76,18 @@ export function createRouteBuilder(): (route: Route, parents: readonly ParentNod
       own = { outline, keys: [...new Set(backends.map((backend) => serviceKey(backend, namespace)).filter((key) => key !== null))] };
       outlines.set(route, own);
     }
-    const known = nodes.get(route);
     if (known !== undefined && known.from.parents === parents && known.from.grants === grants) {
       const { services: before, governors } = known.from;
-      if (own.keys.every((key, index) => services.get(key) === before[index] && governed.get(key) === governors[index])) return known.node;
+      if (own.keys.every((key, index) => services.get(key) === before[index] && governed.get(key) === governors[index])) {
+        checked.set(known.node, references);
+        return known.node;
+      }
     }
     const node = buildRoute(route, parents, own.outline, { kind: route.kind, namespace, grants, services, governed });
     const { keys } = own;
     const from = { parents, grants, services: keys.map((key) => services.get(key)), governors: keys.map((key) => governed.get(key)) };
     nodes.set(route, { node, from });
+    checked.set(node, references);
     return node;
   };
 }

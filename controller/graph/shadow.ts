@@ -6,6 +6,7 @@ import { compareText } from '../api/ref.ts';
 import type { ParentBinding } from './attach.ts';
 import { entriesOf } from './entry.ts';
 import { hostnamesAbove } from './hostname.ts';
+import { lastFor } from './memo.ts';
 import type { Ownership } from './ownership.ts';
 
 export interface Claimant {
@@ -22,23 +23,43 @@ const claimKey = (scope: string, hostname: string): string => `${scope} ${hostna
 const claimed = (hostnames: readonly string[], listenerHostname: string): readonly string[] =>
   hostnames.length > 0 ? hostnames : [listenerHostname];
 
-/** Claims by hostname; most have one claimant, which is kept without a set around it. */
-function collectClaims(claimants: readonly Claimant[]): ReadonlyMap<string, string | ReadonlySet<string>> {
-  const claims = new Map<string, string | Set<string>>();
-  for (const { namespace, parents } of claimants) {
-    for (const key of parents.flatMap(claimKeys)) {
-      const before = claims.get(key) ?? namespace;
-      if (before instanceof Set) before.add(namespace);
-      else claims.set(key, before === namespace ? namespace : new Set([before, namespace]));
-    }
-  }
-  return claims;
+interface Claim {
+  readonly key: string;
+  /** Claims of wildcards that cover it. */
+  readonly above: readonly string[];
 }
 
-const claimKeys = ({ gateway, matches }: ParentBinding): readonly string[] =>
-  matches.flatMap(({ listener, hostnames }) =>
-    entriesOf(gateway, listener).flatMap(({ scope }) => claimed(hostnames, listener.hostname).map((hostname) => claimKey(scope, hostname))),
-  );
+/** What a route claims; remembered, because all claims are looked at whenever one changes. */
+const claimsOf = lastFor((bindings: readonly ParentBinding[]): readonly Claim[] =>
+  bindings.flatMap(({ gateway, matches }) =>
+    matches.flatMap(({ listener, hostnames }) =>
+      entriesOf(gateway, listener).flatMap(({ scope }) =>
+        claimed(hostnames, listener.hostname).map((hostname) => ({
+          key: claimKey(scope, hostname),
+          above: hostnamesAbove(hostname).map((above) => claimKey(scope, above)),
+        })),
+      ),
+    ),
+  ),
+);
+
+/** Most hostnames have one claimant, which is kept without a set around it. */
+type Claimants = string | Set<string>;
+
+function collectClaimants(routes: readonly Claimant[]): ReadonlyMap<string, Claimants> {
+  const contests = new Map<string, Claimants>();
+  for (const { namespace, parents } of routes) {
+    for (const { key } of claimsOf(parents)) {
+      const before = contests.get(key);
+      if (before === undefined) contests.set(key, namespace);
+      else if (typeof before !== 'string') before.add(namespace);
+      else if (before !== namespace) contests.set(key, new Set([before, namespace]));
+    }
+  }
+  return contests;
+}
+
+const setOf = (claimants: Claimants): ReadonlySet<string> => (typeof claimants === 'string' ? new Set([claimants]) : claimants);
 
 interface Ranked {
   readonly rank: number;
@@ -56,31 +77,24 @@ function closest(namespaces: Iterable<string>, ownership: Ownership): Ranked {
  * The longest owning domain wins, so that a parent tenant cannot take over a host of its child, neither by the same hostname nor by one below
  * the child's wildcard. Claimants of equal rank share the hostname by the specification's precedence.
  */
-export function decideClaims(claimants: readonly Claimant[], ownership: Ownership): Verdicts {
+export function decideClaims(routes: readonly Claimant[], ownership: Ownership): Verdicts {
   const verdicts = new Map<string, ReadonlySet<string>>();
   if (!ownership.enforced) return verdicts;
-  const claims = collectClaims(claimants);
-  const setOf = (namespaces: string | ReadonlySet<string>): ReadonlySet<string> =>
-    typeof namespaces === 'string' ? new Set([namespaces]) : namespaces;
+  const contests = collectClaimants(routes);
   const wildcards = new Map<string, Ranked>();
-  for (const [key, namespaces] of claims) if (key.includes(' *.')) wildcards.set(key, closest(setOf(namespaces), ownership));
+  for (const [key, claimants] of contests) if (key.includes(' *.')) wildcards.set(key, closest(setOf(claimants), ownership));
 
-  for (const [key, namespaces] of claims) {
-    const covering = wildcards.size === 0 ? [] : wildcardsAbove(key, wildcards);
-    if (typeof namespaces === 'string' && covering.length === 0) continue;
-    let best = closest(setOf(namespaces), ownership);
+  for (const { key, above } of routes.flatMap(({ parents }) => claimsOf(parents))) {
+    const claimants = contests.get(key) ?? '';
+    const covering = wildcards.size === 0 ? [] : above.flatMap((wider) => wildcards.get(wider) ?? []);
+    if (verdicts.has(key) || (typeof claimants === 'string' && covering.length === 0)) continue;
+    let best = closest(setOf(claimants), ownership);
     // What the platform publishes by name is not lost to a tenant's wildcard.
     if (best.rank >= 0) for (const other of covering) if (other.rank > best.rank) best = other;
     const winners = new Set([...best.namespaces].sort(compareText));
-    if ([...setOf(namespaces)].some((namespace) => !winners.has(namespace))) verdicts.set(key, winners);
+    if ([...setOf(claimants)].some((namespace) => !winners.has(namespace))) verdicts.set(key, winners);
   }
   return verdicts;
-}
-
-function wildcardsAbove(key: string, wildcards: ReadonlyMap<string, Ranked>): readonly Ranked[] {
-  const space = key.indexOf(' ');
-  const scope = key.slice(0, space);
-  return hostnamesAbove(key.slice(space + 1)).flatMap((above) => wildcards.get(claimKey(scope, above)) ?? []);
 }
 
 export interface Loss {

@@ -1,6 +1,7 @@
 // Listeners of one tenant that would take another's requests: Gateways that share a tunnel cannot be told apart by a visitor, so that the most
 // specific listener of all of them gets a request. Where that one has no right to a route's hostname, the route's listener stands beside it.
 import { isServedByTunnel } from './entry.ts';
+import { lastCall, lastFor } from './memo.ts';
 import type { Ownership } from './ownership.ts';
 import { covers, hostnamesAbove, intersect, isWithin } from './hostname.ts';
 import type { Attachment, GatewayNode, ListenerNode, ParentNode } from './types.ts';
@@ -30,28 +31,56 @@ interface Place extends Omit<StandIn, 'id'> {
 
 type Index<T> = ReadonlyMap<string, readonly T[]>;
 
+interface Scene {
+  /** Places that a route might have to share, by tunnel. */
+  readonly places: ReadonlyMap<string, Index<Place>>;
+  readonly accepted: ReturnType<typeof createAccepted>;
+  readonly ownership: Ownership;
+}
+
+interface Found {
+  readonly tunnelId: string;
+  readonly key: string;
+  readonly standIn: StandIn;
+}
+
 const NONE: StandIns = new Map();
 
-export function placeStandIns(gateways: readonly GatewayNode[], routes: readonly Served[], ownership: Ownership): StandIns {
-  const places = ownership.enforced ? policedPlaces(gateways, ownership) : new Map<string, Index<Place>>();
-  if (places.size === 0) return NONE;
-  const standIns = new Map<string, Map<string, StandIn>>();
-  const accepted = createAccepted(ownership);
-  for (const { namespace, parents } of routes) {
-    const rank = ownership.domainOf(namespace)?.length ?? -1;
-    for (const { gateway, attachments } of parents) {
-      for (const attachment of attachments) {
-        const { tunnelId } = attachment;
-        const rivals = places.get(tunnelId ?? '');
-        if (tunnelId === null || rivals === undefined) continue;
-        let found = standIns.get(tunnelId);
-        if (found === undefined) standIns.set(tunnelId, (found = new Map()));
-        for (const one of standInsOf(attachment, rank, rivals, accepted(gateway, namespace)))
-          found.set(`${one.id} ${one.protocol} ${one.port} ${one.hostname}`, one);
+/** Routes are looked at one by one, and again only when they, the listeners or the owners have changed. */
+export function createStandIns(): (gateways: readonly GatewayNode[], routes: readonly Served[], ownership: Ownership) => StandIns {
+  const sceneOf = lastCall((gateways: readonly GatewayNode[], ownership: Ownership): Scene => {
+    const places = ownership.enforced ? policedPlaces(gateways, ownership) : new Map<string, Index<Place>>();
+    return { places, accepted: createAccepted(ownership), ownership };
+  });
+  const ofRoute = lastFor(findStandIns);
+  return lastCall((gateways, routes, ownership) => {
+    const scene = sceneOf(gateways, ownership);
+    if (scene.places.size === 0) return NONE;
+    const byTunnel = new Map<string, Map<string, StandIn>>();
+    for (const { parents, namespace } of routes) {
+      for (const { tunnelId, key, standIn } of ofRoute(parents, namespace, scene)) {
+        let known = byTunnel.get(tunnelId);
+        if (known === undefined) byTunnel.set(tunnelId, (known = new Map()));
+        known.set(key, standIn);
       }
     }
-  }
-  return new Map([...standIns].map(([tunnelId, found]) => [tunnelId, [...found].sort(byKey).map(([, standIn]) => standIn)]));
+    return new Map([...byTunnel].map(([tunnelId, known]) => [tunnelId, [...known].sort(byKey).map(([, standIn]) => standIn)]));
+  });
+}
+
+function findStandIns(parents: readonly ParentNode[], namespace: string, { places, accepted, ownership }: Scene): readonly Found[] {
+  const rank = ownership.domainOf(namespace)?.length ?? -1;
+  return parents.flatMap(({ gateway, attachments }) =>
+    attachments.flatMap((attachment) => {
+      const { tunnelId } = attachment;
+      const rivals = places.get(tunnelId ?? '');
+      if (tunnelId === null || rivals === undefined) return [];
+      return standInsOf(attachment, rank, rivals, accepted(gateway, namespace)).map((standIn) => {
+        const { id, protocol, port, hostname } = standIn;
+        return { tunnelId, key: `${id} ${protocol} ${port} ${hostname}`, standIn };
+      });
+    }),
+  );
 }
 
 const byKey = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : 1);
@@ -119,23 +148,25 @@ function createAccepted(ownership: Ownership): (gateway: GatewayNode, namespace:
   };
 }
 
-/** Everything at hostnames that cover this one, itself included. */
-const covering = <T>(index: Index<T>, hostname: string): readonly T[] =>
-  [...new Set(['', ...hostnamesAbove(hostname), hostname])].flatMap((above) => index.get(above) ?? []);
+/** Hostnames that cover this one, itself included. */
+const namesOver = (hostname: string): readonly string[] => (hostname === '' ? [''] : ['', ...hostnamesAbove(hostname), hostname]);
+
+const at = <T>(index: Index<T>, names: readonly string[]): readonly T[] => names.flatMap((name) => index.get(name) ?? []);
 
 function standInsOf({ listener, hostnames }: Attachment, rank: number, rivals: Index<Place>, own: Index<ListenerNode>): readonly StandIn[] {
   const found: StandIn[] = [];
   for (const claim of hostnames.length > 0 ? hostnames : [listener.hostname]) {
     const { protocol } = listener.spec;
+    const names = namesOver(claim);
     // Listener isolation: within its Gateway another listener has this hostname, and the route nothing to lose.
-    const isInert = covering(own, claim).some(
+    const isInert = at(own, names).some(
       (other) => other.spec.protocol === protocol && other.hostname !== listener.hostname && covers(listener.hostname, other.hostname),
     );
     if (isInert) continue;
-    for (const place of [...covering(rivals, claim), ...(rivals.get(BELOW + claim) ?? [])]) {
+    for (const place of [...at(rivals, names), ...(rivals.get(BELOW + claim) ?? [])]) {
       const contested = intersect(claim, place.hostname) ?? '';
       const isRightful = [...place.domains].some((domain) => isWithin(contested, domain) && domain.length >= rank);
-      if (isRightful || hasPlace(own, contested, place, protocol)) continue;
+      if (isRightful || hasPlace(at(own, contested === claim ? names : namesOver(contested)), place, protocol)) continue;
       const hostname = covers(place.hostname, listener.hostname) ? listener.hostname : contested;
       found.push({ id: listener.id, protocol: place.protocol, port: place.port, hostname });
     }
@@ -144,8 +175,8 @@ function standInsOf({ listener, hostnames }: Attachment, rank: number, rivals: I
 }
 
 /** Whether the route's own Gateway decides about such requests: by a listener of the visitor's scheme, as specific and on the same port. */
-const hasPlace = (own: Index<ListenerNode>, contested: string, place: Place, protocol: string): boolean =>
-  covering(own, contested).some(
+const hasPlace = (own: readonly ListenerNode[], place: Place, protocol: string): boolean =>
+  own.some(
     ({ spec, hostname }) =>
       spec.protocol === place.protocol && (place.protocol !== protocol || (spec.port === place.port && covers(place.hostname, hostname))),
   );

@@ -125,7 +125,7 @@ const missing = missingPrograms(['nginx', 'wrk', 'taskset', 'getconf']);
 if (missing.length > 0) console.log(`SKIPPED the comparison with nginx: ${missing.join(', ')} not found (apt-get install nginx-light wrk)`);
 else await compare();
 
-for (const script of ['reconcile.ts', 'table.ts']) {
+for (const script of ['reconcile.ts', 'tenants.ts', 'table.ts']) {
   console.log(`\n== test/bench/${script}\n`);
   spawnSync(process.execPath, [path.join(import.meta.dirname, script)], { stdio: 'inherit' });
 }
