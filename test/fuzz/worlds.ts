@@ -21,12 +21,13 @@ const LABEL = 'example.com/domain';
 
 export const rules = fc
   .record({
+    localEntry: fc.boolean(),
     enforce: fc.boolean(),
     namespaceSelector: fc.constantFrom('', 'system!=true', 'system in ('),
     unlabelled: fc.constantFrom('Deny', 'Ignore'),
     emptyHostnames: fc.constantFrom('Reject', 'Scope'),
   })
-  .map((ownership) => settings({ ownership: { labelKey: LABEL, ...ownership } }));
+  .map(({ localEntry, ...ownership }) => settings({ localEntry, ownership: { labelKey: LABEL, ...ownership } }));
 
 const timestamps = ['2026-01-01T00:00:00Z', '2025-01-01T00:00:00Z', undefined] as const;
 
@@ -78,6 +79,9 @@ const anyObject = fc.oneof(...folderKinds.map((kind) => ({ weight: WEIGHTS[kind.
 const base = fc.constantFrom<readonly KubeObject[]>(
   [...platform()],
   [gatewayClass(), classConfig()],
+  [gatewayClass(), classConfig({ entry: 'Both' }), credentials()],
+  [gatewayClass(), classConfig({ entry: 'Local', tunnelID: undefined }), credentials()],
+  [gatewayClass(), classConfig({ tunnels: 'PerGateway' }), credentials()],
   [gatewayClass(), classConfig({ edge: { certificates: 'Ignore' } }), credentials()],
 );
 
