@@ -33,6 +33,11 @@ export const tunnelsExhausted = (limit: number): Cause => ({
   message: `the shared proxies connect at most ${limit} tunnels, and older Gateways have them all: delete a Gateway, or have the limit raised (--tunnels-per-pool)`,
 });
 
+export const tunnelShared = (tunnel: string, gateways: readonly string[]): Cause => ({
+  reason: Reason.TunnelSharedAcrossNamespaces,
+  message: `the Gateway has tunnel ${tunnel} together with ${gateways.slice(0, 5).join(', ')}: visitors cannot tell them apart, and their routes compete for hostnames; give each Gateway a tunnel of its own`,
+});
+
 export const tunnelPending = (): Cause => ({ reason: Reason.Pending, message: "the Gateway's tunnel is being made" });
 
 export const clusterUnknown = (): Cause => ({

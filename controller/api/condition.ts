@@ -120,6 +120,7 @@ export const EventReason = {
   ProxyConfigPushFailed: 'ProxyConfigPushFailed',
   GRPCEdgeProxyingRequired: 'GRPCEdgeProxyingRequired',
   ForeignIngressRules: 'ForeignIngressRules',
+  TunnelShared: 'TunnelShared',
 } as const;
 
 /** What the component was doing when an event came up (events.k8s.io `action`). */

@@ -19,6 +19,8 @@ export interface GatewayTunnel {
   readonly refused: Cause | null;
   /** Why it has no tunnel although it is accepted. */
   readonly unassigned: Cause | null;
+  /** Who else has it by a GatewayConfig. */
+  readonly shared: Cause | null;
 }
 
 export interface GatewayTunnels {
@@ -37,9 +39,9 @@ export interface TunnelObjects {
   readonly secrets: ReadonlyMap<Key, Secret>;
 }
 
-const served = (tunnelId: string | null): GatewayTunnel => ({ tunnelId, refused: null, unassigned: null });
-const wait = (unassigned: Cause): GatewayTunnel => ({ tunnelId: null, refused: null, unassigned });
-const refuse = (refused: Cause): GatewayTunnel => ({ tunnelId: null, refused, unassigned: null });
+const served = (tunnelId: string | null): GatewayTunnel => ({ tunnelId, refused: null, unassigned: null, shared: null });
+const wait = (unassigned: Cause): GatewayTunnel => ({ tunnelId: null, refused: null, unassigned, shared: null });
+const refuse = (refused: Cause): GatewayTunnel => ({ tunnelId: null, refused, unassigned: null, shared: null });
 
 export interface TunnelRules {
   /** The most tunnels of the pool. The older Gateways have them, so that a new one takes nothing from anybody. */
@@ -59,13 +61,14 @@ export function assignTunnels(
   const nodes = new Map<Key, GatewayConfigNode>();
   const byGateway = new Map<Key, GatewayTunnel>();
   const made: MadeTunnel[] = [];
+  const byConfig: Key[] = [];
 
   for (const gateway of byAge(gateways.values())) {
     const node = byClass.get(gateway.spec.gatewayClassName);
     if (node === undefined) continue;
     byGateway.set(keyOf(gateway.metadata.namespace, gateway.metadata.name), assign(gateway, node));
   }
-  return { configs: [...nodes.values()], tunnels: pool.tunnels, byGateway, made };
+  return { configs: [...nodes.values()], tunnels: pool.tunnels, byGateway: flagShared(byGateway, byConfig), made };
 
   function assign(gateway: Gateway, classNode: ClassNode): GatewayTunnel {
     const ref = gatewayConfigOf(gateway);
@@ -79,6 +82,7 @@ export function assignTunnels(
     const known = nodes.get(ref.key) ?? buildGatewayConfig(object, secrets);
     const { node, assigned } = pool.join(known, classNode);
     nodes.set(ref.key, node);
+    if (assigned.tunnelId !== null) byConfig.push(keyOf(gateway.metadata.namespace, gateway.metadata.name));
     return assigned;
   }
 
@@ -94,6 +98,21 @@ export function assignTunnels(
     if (assigned.unassigned?.reason !== Reason.NoResources || connectorToken !== null) made.push(tunnel);
     return assigned;
   }
+}
+
+/** Only among those that have it by a GatewayConfig: sharing the tunnel of the class is how one moves to a tunnel of one's own. */
+function flagShared(byGateway: ReadonlyMap<Key, GatewayTunnel>, byConfig: readonly Key[]): ReadonlyMap<Key, GatewayTunnel> {
+  const groups = Map.groupBy(byConfig, (key) => byGateway.get(key)?.tunnelId ?? '');
+  const flagged = new Map(byGateway);
+  for (const [tunnelId, keys] of groups) {
+    if (keys.length < 2) continue;
+    for (const key of keys) {
+      const tunnel = byGateway.get(key) ?? served(tunnelId);
+      const others = keys.filter((other) => other !== key);
+      flagged.set(key, { ...tunnel, shared: cause.tunnelShared(tunnelId, others) });
+    }
+  }
+  return flagged;
 }
 
 /** Tunnels as Gateways come and ask for them. */
@@ -157,7 +176,7 @@ class TunnelPool {
     });
     const refused = config.problem === null ? null : notValid(config, config.problem);
     // Traffic needs no API token: a Gateway that lacks it is told, and served.
-    return { node: config, assigned: { tunnelId: identity.tunnelId, refused, unassigned: null } };
+    return { node: config, assigned: { ...served(identity.tunnelId), refused } };
   }
 }
 

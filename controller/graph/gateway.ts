@@ -70,7 +70,7 @@ export function buildGateways(
   });
 }
 
-const NO_TUNNEL: GatewayTunnel = { tunnelId: null, refused: null, unassigned: null };
+const NO_TUNNEL: GatewayTunnel = { tunnelId: null, refused: null, unassigned: null, shared: null };
 
 interface Surroundings {
   readonly tunnel: GatewayTunnel;
@@ -80,7 +80,7 @@ interface Surroundings {
 
 function buildGateway(object: Gateway, node: ClassNode, sets: readonly ListenerSet[], around: Surroundings): GatewayNode {
   const key = keyOf(object.metadata.namespace, object.metadata.name);
-  const { tunnelId, refused, unassigned } = around.tunnel;
+  const { tunnelId, refused, unassigned, shared } = around.tunnel;
   const host = tunnelId === null ? null : `${tunnelId}.cfargotunnel.com`;
   const local = node.config?.local ?? null;
   const addresses = requestAddresses(object, { host: node.config?.entry === 'Local' ? undefined : host, hasService: local !== null });
@@ -97,6 +97,7 @@ function buildGateway(object: Gateway, node: ClassNode, sets: readonly ListenerS
     // A class whose API token is missing keeps serving: the proxies do not need it, and an outage would help nobody.
     tunnelId: addresses.unsupported === null ? tunnelId : null,
     unassigned,
+    tunnelShared: shared,
     addresses: addresses.hostnames,
     local:
       refused === null && addresses.unsupported === null && local !== null

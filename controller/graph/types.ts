@@ -168,6 +168,8 @@ export interface GatewayNode {
   readonly tunnelId: string | null;
   /** Why it has no tunnel although it is accepted. */
   readonly unassigned: Cause | null;
+  /** Other Gateways have the same tunnel by GatewayConfigs of theirs, which is hardly what their owners expect. */
+  readonly tunnelShared: Cause | null;
   /** Host names of the tunnel to publish. */
   readonly addresses: readonly string[];
   readonly local: LocalEntryNode | null;

@@ -1,12 +1,12 @@
 // Graph and facts → events: what people should notice even if they do not read statuses. The recorder drops repetitions.
-import { EventAction, EventReason } from '../api/condition.ts';
+import { EventAction, EventReason, type Cause } from '../api/condition.ts';
 import type { EventPlan, Facts } from '../api/plan.ts';
 import type { Graph, RouteNode, TunnelNode } from '../graph/types.ts';
 
 export function renderEvents(graph: Graph, facts: Facts): readonly EventPlan[] {
   return [
     ...graph.tunnels.flatMap((tunnel) => foreignRules(tunnel, facts)),
-    ...graph.routes.flatMap((route) => [...shadowed(route), ...grpc(route)]),
+    ...graph.routes.flatMap((route) => [...shadowed(route), ...shared(route), ...grpc(route)]),
   ];
 }
 
@@ -34,15 +34,23 @@ const refOf = ({ object: { kind, metadata } }: RouteNode): EventPlan['ref'] => (
   name: metadata.name,
 });
 
-function shadowed(route: RouteNode): readonly EventPlan[] {
-  const messages = new Set(route.parents.flatMap(({ shadowed }) => (shadowed === null ? [] : [shadowed.message])));
-  return [...messages].map((message) => ({
-    ref: refOf(route),
-    type: 'Warning',
-    reason: EventReason.RouteShadowed,
-    action: EventAction.Sync,
-    message,
-  }));
+const shadowed = (route: RouteNode): readonly EventPlan[] =>
+  warnings(
+    route,
+    EventReason.RouteShadowed,
+    route.parents.map(({ shadowed }) => shadowed),
+  );
+
+const shared = (route: RouteNode): readonly EventPlan[] =>
+  warnings(
+    route,
+    EventReason.TunnelShared,
+    route.parents.map(({ refused, gateway }) => (refused === null ? gateway.tunnelShared : null)),
+  );
+
+function warnings(route: RouteNode, reason: string, causes: readonly (Cause | null)[]): readonly EventPlan[] {
+  const messages = new Set(causes.flatMap((cause) => (cause === null ? [] : [cause.message])));
+  return [...messages].map((message) => ({ ref: refOf(route), type: 'Warning', reason, action: EventAction.Sync, message }));
 }
 
 /** The zone's switch for gRPC is off by default, and nobody can see it from here: without it the edge answers 403. */

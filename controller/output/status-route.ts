@@ -31,6 +31,7 @@ function describe(node: RouteNode, parent: ParentNode, failure: string | null): 
   if (refused !== null) return [isFalse(ConditionType.Accepted, refused), references];
   const { partial } = node;
   const { shadowed } = parent;
+  const { tunnelShared } = parent.gateway;
   return [
     isTrue(
       ConditionType.Accepted,
@@ -40,6 +41,7 @@ function describe(node: RouteNode, parent: ParentNode, failure: string | null): 
     references,
     ...(partial === null ? [] : [isTrue(ConditionType.PartiallyInvalid, partial.reason, partial.message)]),
     ...(shadowed === null ? [] : [isTrue(ConditionType.RouteShadowed, shadowed.reason, shadowed.message)]),
+    ...(tunnelShared === null ? [] : [isTrue(ConditionType.TunnelShared, tunnelShared.reason, tunnelShared.message)]),
     ...(failure === null ? [] : [isFalse(ConditionType.ProxyConfigPushed, pushFailed(failure))]),
   ];
 }

@@ -60,6 +60,9 @@ export const ownVectors: readonly Vector[] = [
   ),
   refused('class config: unknown field', 'spec.tunnelId', classConfig(`{${CREDENTIALS}, tunnelID: ${ID}, tunnelId: ${ID}}`)),
   refused('class config: text for a flag', 'spec.deriveFromToken', classConfig(`{${CREDENTIALS}, deriveFromToken: 'true'}`)),
+  taken('class config: a tunnel per Gateway', classConfig(`{${CREDENTIALS}, tunnels: PerGateway}`)),
+  refused('class config: one tunnel and one per Gateway', 'spec', classConfig(`{${CREDENTIALS}, tunnelID: ${ID}, tunnels: PerGateway}`)),
+  refused('class config: tunnels of another kind', 'spec.tunnels', classConfig(`{${CREDENTIALS}, tunnelID: ${ID}, tunnels: Many}`)),
   refused('class config: no spec', 'spec', '{apiVersion: cf.k8s.lex.la/v1alpha1, kind: GatewayClassConfig, metadata: {name: x}}'),
 
   taken('gateway config: token only', gatewayConfig('')),
@@ -84,6 +87,8 @@ export const ownVectors: readonly Vector[] = [
   ),
   taken('gateway config: empty resources', gatewayConfig('resources: {}')),
   taken('gateway config: image', gatewayConfig("image: 'registry.example.com:5000/a/b_c:v1@sha256:0123'")),
+  taken('gateway config: the shared proxies', gatewayConfig('dataPlane: Shared')),
+  refused('gateway config: other proxies', 'spec.dataPlane', gatewayConfig('dataPlane: Nobody')),
   refused('gateway config: no token', 'spec.tunnelTokenSecretRef', own('GatewayConfig', '{}')),
   refused(
     'gateway config: a Secret of another namespace',

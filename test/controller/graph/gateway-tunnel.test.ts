@@ -15,6 +15,7 @@ import {
   gateway,
   gatewayClass,
   gatewayConfig,
+  httpRoute,
   namespace,
   platform,
   secret,
@@ -94,6 +95,37 @@ test('Gateways that bring one token share its tunnel; another token for it is re
   assert.deepEqual(conditions(plan, 'Gateway green/tunnel')['Accepted'], 'False/InvalidParameters');
   assert.deepEqual(conditions(plan, 'Gateway red/tunnel')['Programmed'], 'True/Programmed');
   assert.ok(!JSON.stringify([plan.statuses, plan.events]).includes(TUNNEL_SECRET));
+});
+
+test('Gateways that share a tunnel by their GatewayConfigs: their routes say so, and compete by namespace for hostnames', () => {
+  const red = withOwnTunnel({ namespace: 'red' });
+  const blue = withOwnTunnel({ namespace: 'blue' });
+  const route = (namespace: string) => httpRoute({ name: namespace, namespace, parents: [{ namespace }] });
+  const told = (...objects: readonly KubeObject[]) => {
+    const { plan } = planOf([...platform(), ...objects]);
+    return [
+      conditions(plan, 'HTTPRoute red/red')['cf.k8s.lex.la/TunnelShared'],
+      plan.events.map(({ ref, reason }) => `${reason} ${ref.name}`),
+    ];
+  };
+  assert.deepEqual(told(...red, ...blue, route('red'), route('blue')), [
+    'True/TunnelSharedAcrossNamespaces',
+    ['TunnelShared blue', 'TunnelShared red'],
+  ]);
+  assert.deepEqual(told(...red, route('red')), [undefined, []]);
+  const ofClass = withOwnTunnel({ namespace: 'red', token: connectorToken() });
+  assert.deepEqual(told(...ofClass, gateway(), route('red')), [undefined, []], 'the tunnel of the class is shared by design');
+});
+
+test('in a shared tunnel a hostname goes to the namespace that owns it, and the other is told', () => {
+  const parent = namespace('red', { 'cf.k8s.lex.la/hostname-suffix': 'example.com' });
+  const child = namespace('blue', { 'cf.k8s.lex.la/hostname-suffix': 'app.example.com' });
+  const both = [...withOwnTunnel({ namespace: 'red' }), ...withOwnTunnel({ namespace: 'blue' })];
+  const route = (namespace: string) => httpRoute({ name: namespace, namespace, parents: [{ namespace }] });
+  const policed = settings({ ownership: { ...settings().ownership, enforce: true } });
+  const { plan } = planOf([...platform(), parent, child, ...both, route('red'), route('blue')], policed);
+  assert.equal(conditions(plan, 'HTTPRoute red/red')['cf.k8s.lex.la/RouteShadowed'], 'True/HostnameMatchShadowed');
+  assert.equal(conditions(plan, 'HTTPRoute blue/blue')['cf.k8s.lex.la/RouteShadowed'], undefined);
 });
 
 test('the oldest Gateways have the tunnels of the pool; those of classes always get in', () => {
