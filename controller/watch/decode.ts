@@ -3,7 +3,7 @@ import type { KubeObject, ObjectMeta } from '#controller/api/core.ts';
 import { type Key, keyOf } from '#controller/api/ref.ts';
 import { apiVersionOf, type KindRow } from '#controller/kube/kinds.ts';
 import { isPlainObject, misfit } from './shape.ts';
-import { kindShapes, statusShape } from './shapes.ts';
+import { kindShapes, serviceStatusShape, statusShape } from './shapes.ts';
 
 export type Decoded =
   | { readonly ok: true; readonly key: Key; readonly object: KubeObject }
@@ -100,12 +100,7 @@ function content(row: KindRow, raw: Record<string, unknown>): Record<string, unk
     case 'ConfigMap':
       return pick(raw, ['data']);
     case 'Service':
-      return {
-        ...(raw['spec'] !== undefined && {
-          spec: pick(raw['spec'], ['type', 'clusterIP', 'externalName', 'ports', 'selector', 'loadBalancerIP']),
-        }),
-        ...(raw['status'] !== undefined && { status: pick(raw['status'], ['loadBalancer']) }),
-      };
+      return trimService(raw);
     case 'EndpointSlice':
       return trimSlice(raw);
     default: {
@@ -114,6 +109,15 @@ function content(row: KindRow, raw: Record<string, unknown>): Record<string, unk
       return usable ? { spec, status } : { spec };
     }
   }
+}
+
+function trimService(raw: Record<string, unknown>): Record<string, unknown> {
+  const fields = ['type', 'clusterIP', 'externalName', 'ports', 'selector', 'loadBalancerIP'];
+  const status = pick(raw['status'], ['loadBalancer']);
+  return {
+    ...(raw['spec'] !== undefined && { spec: pick(raw['spec'], fields) }),
+    ...(misfit(status, serviceStatusShape, 'status') === null && { status }),
+  };
 }
 
 function trimSlice(raw: Record<string, unknown>): Record<string, unknown> {

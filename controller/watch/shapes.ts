@@ -121,7 +121,6 @@ export const kindShapes: { readonly [K in KindName]: Shape } = {
       'selector?': 'map',
       'loadBalancerIP?': 'string',
     },
-    'status?': { 'loadBalancer?': { 'ingress?': [{ 'ip?': 'string', 'hostname?': 'string' }] } },
   },
   EndpointSlice: {
     'addressType?': 'string',
@@ -160,6 +159,9 @@ export const kindShapes: { readonly [K in KindName]: Shape } = {
 };
 
 const condition = { type: 'string', status: 'string', 'reason?': 'string', 'message?': 'string' } as const;
+
+/** Of a Service only what a load balancer has given it. */
+export const serviceStatusShape: Shape = { loadBalancer: { ingress: [{ 'ip?': 'string', 'hostname?': 'string' }] } };
 
 export const statusShape: Shape = {
   'conditions?': [condition],

@@ -1,6 +1,7 @@
 // Snapshots: frozen, trimmed, and identical wherever nothing changed.
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import type { Service } from '#controller/api/core.ts';
 import { rowOf } from '#controller/kube/kinds.ts';
 import type { KindName } from '#controller/api/snapshot.ts';
 import { decode } from '#controller/watch/decode.ts';
@@ -140,6 +141,14 @@ suite('what is let in', () => {
       const { object } = decoded(kind, { metadata: place, spec: { big: true }, status: {} });
       assert.deepEqual(Object.keys(object).sort(), ['apiVersion', 'kind', 'metadata']);
     }
+  });
+
+  test('of the status of a Service what a load balancer gave it', () => {
+    const status = { loadBalancer: { ingress: [{ ip: '192.168.1.10' }] }, conditions: [] };
+    const { object } = decoded('Service', { metadata: meta(), spec: {}, status });
+    assert.deepEqual((object as Service).status, { loadBalancer: { ingress: [{ ip: '192.168.1.10' }] } });
+    const broken = decoded('Service', { metadata: meta(), spec: {}, status: { loadBalancer: { ingress: 'x' } } }).object;
+    assert.equal('status' in broken, false);
   });
 
   test('a status of the wrong shape does not keep the object out', () => {
