@@ -21,7 +21,7 @@ Starts a cluster with a node in a network of its own, installs the chart, and ru
 Needs Linux, root, and: npm run tools
 
   --channel experimental|standard   the CRDs (experimental)
-  --entry local                     how requests come in: at the proxies' own listeners (tunnel: not yet)
+  --entry local|tunnel              how requests come in: the proxies' own listeners, or a tunnel for each Gateway (local)
   --run NAME                        one test, by its short name
   --parallel N                      of those tests that may (8)
   --report                          put the report into docs/conformance/
@@ -163,8 +163,6 @@ function readArguments(argv: readonly string[]): Choice | string {
     if (channel === undefined || entry === undefined || !(Number.isInteger(parallel) && parallel > 0)) return usage;
     if (only !== null && !(only in classifiedTests)) return `the suite has no test ${only}\n\n${usage}`;
     if (only !== null && (values.report || values.record)) return `--report and --record are for whole runs\n\n${usage}`;
-    if (entry === 'tunnel')
-      return 'through the tunnel the suite cannot be run yet: each Gateway would need an address, that is, a tunnel of its own';
     return { channel, entry, only, parallel, report: values.report, record: values.record };
   } catch (error) {
     return `${(error as Error).message}\n\n${usage}`;

@@ -2,22 +2,25 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { apply, namespace, NAMESPACE, read, release } from '#test/chart/on-cluster/release.ts';
-import type { Values } from '#test/chart/helm.ts';
+import { merged, type Values } from '#test/chart/helm.ts';
 import { startControlPlane, type Cluster } from '#test/cluster/control-plane.ts';
 import { echoBasicImage, ownImage, type Image } from '#test/cluster/node/images.ts';
 import { startNode, type EmulatedNode } from '#test/cluster/node/node.ts';
 import { until } from '#test/cluster/until.ts';
-import type { Channel } from './expected.ts';
+import type { Channel, EntryName } from './expected.ts';
+import { startLocalCloudflare, type LocalCloudflare } from './local-cloudflare.ts';
 
 /** No test of an HTTP or gRPC profile asks it anything; it only has to be there. */
 const coreDns: Image = { matches: /\/coredns:/, folder: '/bin', entrypoint: ['/bin/sh', '-c', 'exec sleep infinity', 'coredns'] };
 
 export const CLASS_NAME = 'cloudflare-tunnel';
+const CREDENTIALS = 'cloudflare';
 const CLASS_PATH = `/apis/gateway.networking.k8s.io/v1/gatewayclasses/${CLASS_NAME}`;
 const LIMIT_MS = 90_000;
 
 export interface WorldOptions {
   readonly channel: Channel;
+  readonly entry: EntryName;
   readonly say: (step: string) => void;
   readonly signal: AbortSignal;
 }
@@ -33,14 +36,18 @@ export interface World {
 
 export async function startWorld(options: WorldOptions): Promise<World> {
   const cluster = await startControlPlane({ channel: options.channel, say: options.say, signal: options.signal });
+  let cloudflare: LocalCloudflare | null = null;
   let node: EmulatedNode | null = null;
   const stop = async (): Promise<void> => {
     await node?.stop();
+    await cloudflare?.close();
     await cluster.stop();
   };
   try {
-    node = await startNode(cluster, { images: [ownImage(/^cloudflare-tunnel-gateway-controller:/), echoBasicImage(), coreDns] });
-    await install(cluster, options);
+    if (options.entry === 'tunnel') cloudflare = await startLocalCloudflare();
+    const images = [ownImage(/^cloudflare-tunnel-gateway-controller:/, cloudflare?.env), echoBasicImage(), coreDns];
+    node = await startNode(cluster, { images, zones: cloudflare === null ? [] : [cloudflare.zone] });
+    await install(cluster, cloudflare, options);
     const features = await classIsReady(cluster, options.signal);
     options.say(`class ${CLASS_NAME} accepted, claims ${features.length} features`);
     return { cluster, features, saveLogs: (folder) => saveLogs(cluster, folder), stop };
@@ -50,9 +57,13 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   }
 }
 
-async function install(cluster: Cluster, { say, signal }: WorldOptions): Promise<void> {
+async function install(cluster: Cluster, cloudflare: LocalCloudflare | null, { say, signal }: WorldOptions): Promise<void> {
   await apply(cluster, namespace(NAMESPACE));
-  await release(cluster, 'install', localValues);
+  if (cloudflare !== null) {
+    const metadata = { name: CREDENTIALS, namespace: NAMESPACE };
+    await apply(cluster, { apiVersion: 'v1', kind: 'Secret', metadata, stringData: { 'api-token': cloudflare.apiToken } });
+  }
+  await release(cluster, 'install', merged(everywhere, cloudflare === null ? localEntry : tunnelPerGateway));
   say('chart installed');
   await until('controller and proxies are ready', AbortSignal.any([signal, AbortSignal.timeout(LIMIT_MS)]), async () => {
     const { items } = await read(cluster, `/apis/apps/v1/namespaces/${NAMESPACE}/deployments`);
@@ -65,12 +76,13 @@ async function install(cluster: Cluster, { say, signal }: WorldOptions): Promise
   say('controller and proxies ready');
 }
 
-/** No tunnel, no account, no token. Listeners take their certificates from any namespace. */
-const localValues: Values = {
-  rbac: { secrets: 'ClusterWide' },
-  localEntry: { enabled: true },
-  gatewayClassConfig: { create: true, entry: 'Local' },
-  proxy: { tunnelTokenSecretRef: { name: '' } },
+/** Listeners take their certificates from any namespace; no proxy has a tunnel from the start. */
+const everywhere: Values = { rbac: { secrets: 'ClusterWide' }, proxy: { tunnelTokenSecretRef: { name: '' } } };
+const localEntry: Values = { localEntry: { enabled: true }, gatewayClassConfig: { create: true, entry: 'Local' } };
+/** Up to 42 Gateways are there at once. */
+const tunnelPerGateway: Values = {
+  gatewayClassConfig: { create: true, tunnels: 'PerGateway', cloudflareCredentialsSecretRef: { name: CREDENTIALS } },
+  proxy: { tunnel: { limit: 60 } },
 };
 
 interface ClassStatus {

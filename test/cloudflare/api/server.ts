@@ -29,6 +29,8 @@ export interface TokenSeed {
 }
 
 export interface CloudflareApiOptions {
+  /** Where it listens; loopback by default. */
+  readonly host?: string;
   /** Default: any free port. */
   readonly port?: number;
   /** Default: Cloudflare's 1,200 calls in five minutes. */
@@ -53,7 +55,7 @@ export interface LoggedRequest {
 }
 
 export interface CloudflareApiDouble {
-  /** Base URL for clients: `http://127.0.0.1:<port>/client/v4`. */
+  /** Base URL for clients: `http://<host>:<port>/client/v4`. */
   readonly url: string;
   readonly authority: Authority;
   /** The last 10,000. */
@@ -160,7 +162,8 @@ export async function startCloudflareApi(options: CloudflareApiOptions = {}): Pr
   };
   const rates = new RateWindows(options.rateLimit ?? { limit: 1200, windowMs: 300_000 }, now);
   const server = createServer(buildApp(state, faults, rates, log, events));
-  server.listen(options.port ?? 0, '127.0.0.1');
+  const host = options.host ?? '127.0.0.1';
+  server.listen(options.port ?? 0, host);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
 
@@ -171,7 +174,7 @@ export async function startCloudflareApi(options: CloudflareApiOptions = {}): Pr
   };
 
   return {
-    url: `http://127.0.0.1:${port}/client/v4`,
+    url: `http://${host}:${port}/client/v4`,
     authority: createAuthority(state, listeners),
     requests: log,
     addAccount(seed) {

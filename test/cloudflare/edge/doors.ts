@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import http from 'node:http';
 import http2 from 'node:http2';
-import type { Server, Socket } from 'node:net';
+import net, { type Server, type Socket } from 'node:net';
 import tls, { type TLSSocket } from 'node:tls';
 import type { CertificateAuthority } from '../certs.ts';
 import { relay, type RelayContext } from './relay.ts';
@@ -13,6 +13,8 @@ import { relayUpgrade } from './websocket.ts';
 export interface DoorOptions {
   readonly ca: CertificateAuthority;
   readonly ports: { readonly http: number; readonly https: number };
+  /** Whether HTTP/2 is understood without TLS too. */
+  readonly clearHttp2: boolean;
   readonly context: RelayContext;
 }
 
@@ -117,7 +119,7 @@ class Door {
 
   static async open(ip: string, tunnelId: string, options: DoorOptions): Promise<Door> {
     const sockets = new Set<Socket>();
-    const plain = http1Server('http', tunnelId, options.context);
+    const plain = options.clearHttp2 ? clearServer(tunnelId, options.context) : http1Server('http', tunnelId, options.context);
     const secure = await secureServer(ip, tunnelId, options);
     const servers = [plain, secure];
     for (const server of servers) {
@@ -150,6 +152,21 @@ function http1Server(scheme: 'http' | 'https', tunnelId: string, context: RelayC
   return server;
 }
 
+/** HTTP/2 with prior knowledge begins with a method that HTTP/1.1 has not (RFC 9113 section 3.4); a visitor sends more than that at once. */
+function clearServer(tunnelId: string, context: RelayContext): Server {
+  const http1 = http1Server('http', tunnelId, context);
+  return net.createServer({ noDelay: true }, (socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', (first) => {
+      socket.pause();
+      socket.unshift(first);
+      if (first.toString('latin1', 0, 4) === 'PRI ') return serveHttp2(socket, tunnelId, context);
+      http1.emit('connection', socket);
+      socket.resume();
+    });
+  });
+}
+
 /** Speaks HTTP/2 or HTTP/1.1, as the visitor's handshake asks. */
 async function secureServer(ip: string, tunnelId: string, { ca, context }: DoorOptions): Promise<tls.Server> {
   const http1 = http1Server('https', tunnelId, context);
@@ -168,7 +185,7 @@ async function secureServer(ip: string, tunnelId: string, { ca, context }: DoorO
   return server;
 }
 
-function serveHttp2(socket: TLSSocket, tunnelId: string, context: RelayContext): void {
+function serveHttp2(socket: Socket | TLSSocket, tunnelId: string, context: RelayContext): void {
   const session = http2.performServerHandshake(socket, {
     settings: { initialWindowSize: WINDOW },
     maxHeaderListPairs: 2000,

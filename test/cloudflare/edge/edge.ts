@@ -71,7 +71,7 @@ class LocalEdge implements Edge {
     const { authority, choice = 'round-robin', colo = 'TST', country = 'XX', requireDns = false } = options;
     this.#registry = new Registry({ authority, choice, colo, refusal: () => this.#faults.registration() });
     const context = { registry: this.#registry, faults: this.#faults, authority, requireDns, colo, country };
-    this.#doors = new Doors({ ca, ports: options.visitorPorts ?? { http: 0, https: 0 }, context });
+    this.#doors = new Doors({ ca, ports: options.visitorPorts ?? { http: 0, https: 0 }, clearHttp2: options.clearHttp2 ?? false, context });
     this.#endSubscription = authority.onConfigChange?.((tunnelId) => void this.configChanged(tunnelId)) ?? (() => undefined);
   }
 

@@ -41,6 +41,8 @@ export interface EdgeOptions {
   readonly connectorPorts?: readonly number[];
   /** 0, the default: each tunnel gets free ports of its own. Ports below 1024 need root. */
   readonly visitorPorts?: { readonly http: number; readonly https: number };
+  /** True: visitors may speak HTTP/2 without TLS, as no zone of Cloudflare lets them. */
+  readonly clearHttp2?: boolean;
   /** True: a hostname that `authority.resolve` does not know is refused. False, the default: it belongs to the tunnel whose address it was sent to. */
   readonly requireDns?: boolean;
   /** How a connection is chosen among a tunnel's: in turn (default) or at random. */
