@@ -139,8 +139,8 @@ function createTunnels({ config, log, cloudflare, ground, wake, planned }: Tunne
       wake();
     },
     onNotice: (notice) => ground.events?.record(noticeEvents(notice)),
-    confirmShrink: async ({ tunnelId }) => {
-      const plan = planned().find((candidate) => candidate.tunnelId === tunnelId);
+    confirmShrink: async ({ id }) => {
+      const plan = planned().find((candidate) => candidate.id === id);
       return plan !== undefined && (await confirmShrink(plan, ground.freshSource(), config.settings));
     },
     observer: cloudflare.observer,

@@ -64,8 +64,3 @@ export const ownTokenInvalid = (secret: string, key: string, problem: string): C
   invalid(
     `key ${key} of Secret ${secret} (spec.tunnelTokenSecretRef) is not a connector token: ${problem}; copy the token of the tunnel again`,
   );
-
-export const ownTokenContradiction = (tunnel: string, winner: string): Cause =>
-  invalid(
-    `the connector token (spec.tunnelTokenSecretRef) is for tunnel ${tunnel}, for which ${winner}, which is older, has another token: copy the token of the tunnel again`,
-  );

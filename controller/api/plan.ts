@@ -17,6 +17,8 @@ export interface IngressRule {
 
 /** The document that a tunnel should have. */
 export interface TunnelPlan {
+  /** The tunnel's, with something behind it where there is a plan for another connector token of the same tunnel; facts are told by it. */
+  readonly id: string;
   readonly tunnelId: string;
   /** Known account, or null: the only account that the API token can see. */
   readonly accountId: string | null;

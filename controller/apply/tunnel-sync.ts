@@ -16,6 +16,8 @@ const MOST_ROUNDS = 3;
 const MANY_HOSTNAMES = 10;
 
 export interface Shrink {
+  /** Of the plan. */
+  readonly id: string;
   readonly tunnelId: string;
   /** Hostnames that would reach the proxy no longer, and how many there are now. */
   readonly lost: number;
@@ -140,7 +142,7 @@ export class TunnelSync {
 
   async #confirmed(plan: TunnelPlan, merge: TunnelMerge, signal: AbortSignal): Promise<boolean> {
     try {
-      const asked = this.#deps.confirmShrink({ tunnelId: plan.tunnelId, lost: merge.lost.length, owned: merge.owned });
+      const asked = this.#deps.confirmShrink({ id: plan.id, tunnelId: plan.tunnelId, lost: merge.lost.length, owned: merge.owned });
       return await unlessAborted(asked, signal);
     } catch (error) {
       this.#deps.log.warn({ tunnel: plan.tunnelId, error: String(error) }, 'could not confirm the removal of many hostnames');

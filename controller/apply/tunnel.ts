@@ -41,16 +41,16 @@ export class TunnelApplier {
   /** All tunnels that are wanted, each time: level-triggered. The first plan of a tunnel starts with a full look at it. */
   apply(plans: readonly TunnelPlan[]): void {
     if (this.#stopped) return;
-    const wanted = new Map(plans.map((plan) => [plan.tunnelId, plan]));
+    const wanted = new Map(plans.map((plan) => [plan.id, plan]));
     this.#accounts.keep(plans.map(({ apiToken }) => apiToken));
-    for (const [tunnelId, worker] of this.#workers) {
-      if (wanted.has(tunnelId)) continue;
-      this.#workers.delete(tunnelId);
+    for (const [id, worker] of this.#workers) {
+      if (wanted.has(id)) continue;
+      this.#workers.delete(id);
       this.#dismiss(worker);
-      this.#options.onFact(tunnelId, null);
+      this.#options.onFact(id, null);
     }
-    for (const [tunnelId, plan] of wanted) {
-      const worker = this.#workers.get(tunnelId);
+    for (const [id, plan] of wanted) {
+      const worker = this.#workers.get(id);
       if (worker === undefined) this.#hire(plan);
       else worker.offer(plan);
     }
@@ -58,7 +58,7 @@ export class TunnelApplier {
 
   /** What is known about each planned tunnel. */
   facts(): ReadonlyMap<string, TunnelFact> {
-    return new Map([...this.#workers].map(([tunnelId, worker]) => [tunnelId, worker.fact]));
+    return new Map([...this.#workers].map(([id, worker]) => [id, worker.fact]));
   }
 
   /** Ends everything; resolves when no call is in flight any more. */
@@ -78,7 +78,7 @@ export class TunnelApplier {
     const worker = new TunnelWorker(plan, {
       client,
       accounts: this.#accounts,
-      onFact: (fact) => onFact(plan.tunnelId, fact),
+      onFact: (fact) => onFact(plan.id, fact),
       onNotice: onNotice ?? (() => {}),
       confirmShrink: confirmShrink ?? (() => Promise.resolve(true)),
       skipped: () => observer?.skipped(),
@@ -86,7 +86,7 @@ export class TunnelApplier {
       timers,
       random,
     });
-    this.#workers.set(plan.tunnelId, worker);
+    this.#workers.set(plan.id, worker);
     worker.start();
   }
 }

@@ -64,7 +64,7 @@ function groupByTunnel(configs: readonly ConfigNode[]): {
   const conflicts = new Map<ConfigNode, Cause>();
   const tunnels = [...groups].map(([id, group]): TunnelNode => {
     const lead = group.find(({ problem }) => problem === null);
-    const common = { id, connectorToken: null, configs: refs(group) };
+    const common = { id, tunnelId: id, connectorToken: null, configs: refs(group) };
     if (lead === undefined) return { ...common, accountId: null, apiToken: null, policy: 'Exclusive' };
     for (const config of group.slice(group.indexOf(lead) + 1)) {
       const conflict = contradicts(id, lead, config);

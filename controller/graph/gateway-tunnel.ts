@@ -1,10 +1,11 @@
 // Which tunnel each Gateway has: that of its class, or one of its own; and which tunnels there are in all.
+import { hash } from 'node:crypto';
 import * as cause from '../api/cause-gateway-config.ts';
 import { Reason, type Cause } from '../api/condition.ts';
 import type { Secret } from '../api/core.ts';
 import type { Gateway } from '../api/gateway.ts';
 import type { GatewayConfig } from '../api/own.ts';
-import { formatRef, keyOf, type Key } from '../api/ref.ts';
+import { keyOf, type Key } from '../api/ref.ts';
 import type { Classes } from './class.ts';
 import { buildGatewayConfig, gatewayConfigOf } from './gateway-config.ts';
 import { byAge } from './order.ts';
@@ -38,6 +39,12 @@ export interface TunnelObjects {
   readonly configs: ReadonlyMap<Key, GatewayConfig>;
   readonly secrets: ReadonlyMap<Key, Secret>;
 }
+
+/** Stands in the id of a node between the tunnel and what tells its token from another. */
+const RIVAL = '~';
+
+/** The tunnel that a node is for. */
+export const uuidOf = (id: string): string => id.split(RIVAL)[0] ?? id;
 
 const served = (tunnelId: string | null): GatewayTunnel => ({ tunnelId, refused: null, unassigned: null, shared: null });
 const wait = (unassigned: Cause): GatewayTunnel => ({ tunnelId: null, refused: null, unassigned, shared: null });
@@ -109,7 +116,7 @@ function flagShared(byGateway: ReadonlyMap<Key, GatewayTunnel>, byConfig: readon
     for (const key of keys) {
       const tunnel = byGateway.get(key) ?? served(tunnelId);
       const others = keys.filter((other) => other !== key);
-      flagged.set(key, { ...tunnel, shared: cause.tunnelShared(tunnelId, others) });
+      flagged.set(key, { ...tunnel, shared: cause.tunnelShared(uuidOf(tunnelId), others) });
     }
   }
   return flagged;
@@ -139,15 +146,27 @@ class TunnelPool {
       return wait(cause.tunnelPending());
     }
     const [namespace = '', name = ''] = gateway.split('/');
-    this.#byId.set(token.tunnelId, {
-      id: token.tunnelId,
+    const id = this.#idFor(token.tunnelId, connectorToken);
+    this.#byId.set(id, {
+      id,
+      tunnelId: token.tunnelId,
       accountId: token.accountId,
       apiToken: config.problem === null ? config.apiToken : null,
       connectorToken,
       policy: config.policy,
       configs: [{ kind: 'Gateway', namespace, name }],
     });
-    return served(token.tunnelId);
+    return served(id);
+  }
+
+  /**
+   * Who can name a tunnel can write a token for it: such a token has a node of its own, whose connectors are refused and for which no rules
+   * are written, and does nothing to the Gateways that have the right one.
+   */
+  #idFor(tunnelId: string, connectorToken: string): string {
+    const known = this.#byId.get(tunnelId);
+    const isRival = known !== undefined && known.connectorToken !== null && !isSameConnector(known.connectorToken, connectorToken);
+    return isRival ? `${tunnelId}${RIVAL}${hash('sha256', connectorToken, 'hex').slice(0, 16)}` : tunnelId;
   }
 
   /** Whoever brings the token of a tunnel that is there already shares it: the Gateways of one tunnel are one to visitors. */
@@ -155,38 +174,33 @@ class TunnelPool {
     const { identity, connectorToken } = config;
     if (identity === null || connectorToken === null) return { node: config, assigned: refuse(notValid(config, config.problem)) };
     const ref = { kind: 'GatewayConfig', namespace: config.object.metadata.namespace ?? '', name: config.object.metadata.name };
-    const known = this.#byId.get(identity.tunnelId);
-    const [first] = known?.configs ?? [];
-    if (
-      known !== undefined &&
-      first !== undefined &&
-      known.connectorToken !== null &&
-      !isSameConnector(known.connectorToken, connectorToken)
-    ) {
-      const problem = cause.ownTokenContradiction(identity.tunnelId, formatRef(first));
-      return { node: { ...config, problem }, assigned: refuse(notValid(config, problem)) };
-    }
+    const id = this.#idFor(identity.tunnelId, connectorToken);
+    const known = this.#byId.get(id);
     if (known === undefined && this.#byId.size + this.#coming >= this.#limit)
       return { node: config, assigned: wait(cause.tunnelsExhausted(this.#limit)) };
     const configs = known?.configs ?? [];
     const isListed = configs.some(({ kind, namespace, name }) => kind === ref.kind && namespace === ref.namespace && name === ref.name);
-    this.#byId.set(identity.tunnelId, {
-      ...(known ?? fresh(config, connectorToken, owner)),
+    this.#byId.set(id, {
+      ...(known ?? { ...fresh(config, connectorToken, owner), id }),
       configs: isListed ? configs : [...configs, ref],
     });
     const refused = config.problem === null ? null : notValid(config, config.problem);
     // Traffic needs no API token: a Gateway that lacks it is told, and served.
-    return { node: config, assigned: { ...served(identity.tunnelId), refused } };
+    return { node: config, assigned: { ...served(id), refused } };
   }
 }
 
 const notValid = ({ key }: GatewayConfigNode, problem: Cause | null): Cause =>
   cause.gatewayConfigNotValid(key, problem ?? { reason: 'Invalid', message: 'its connector token is unknown' });
 
-function fresh({ identity, apiToken, problem, object }: GatewayConfigNode, connectorToken: string, owner: ClassNode): TunnelNode {
+function fresh(
+  { identity, apiToken, problem, object }: GatewayConfigNode,
+  connectorToken: string,
+  owner: ClassNode,
+): Omit<TunnelNode, 'id'> {
   const ofClass = owner.problem === null && object.spec.cloudflareCredentialsSecretRef === undefined ? owner.config?.apiToken : null;
   return {
-    id: identity?.tunnelId ?? '',
+    tunnelId: identity?.tunnelId ?? '',
     accountId: identity?.accountId ?? null,
     apiToken: problem === null ? (apiToken ?? ofClass ?? null) : null,
     connectorToken,

@@ -7,7 +7,7 @@ import { keyOf, type Key } from '../api/ref.ts';
 import { checkClientCertificate } from './client-certificate.ts';
 import { Claims } from './conflict.ts';
 import { resolveFrontend } from './frontend-tls.ts';
-import type { GatewayTunnel } from './gateway-tunnel.ts';
+import { uuidOf, type GatewayTunnel } from './gateway-tunnel.ts';
 import type { Grants } from './grant.ts';
 import { buildListener, type ListenerContext } from './listener.ts';
 import { admits, namespaceRule } from './namespaces.ts';
@@ -81,7 +81,7 @@ interface Surroundings {
 function buildGateway(object: Gateway, node: ClassNode, sets: readonly ListenerSet[], around: Surroundings): GatewayNode {
   const key = keyOf(object.metadata.namespace, object.metadata.name);
   const { tunnelId, refused, unassigned, shared } = around.tunnel;
-  const host = tunnelId === null ? null : `${tunnelId}.cfargotunnel.com`;
+  const host = tunnelId === null ? null : `${uuidOf(tunnelId)}.cfargotunnel.com`;
   const local = node.config?.local ?? null;
   const addresses = requestAddresses(object, { host: node.config?.entry === 'Local' ? undefined : host, hasService: local !== null });
   const classProblem = node.problem === null ? null : cause.classNotAccepted(node.object.metadata.name, node.problem);

@@ -77,7 +77,10 @@ export interface MadeTunnel {
 }
 
 export interface TunnelNode {
+  /** The UUID, with something behind it when connector tokens contradict each other: whose is right is for Cloudflare to say, not for age. */
   readonly id: string;
+  /** Lower-case UUID. */
+  readonly tunnelId: string;
   readonly accountId: string | null;
   /** Secret value; null while no configuration of this tunnel is valid: then its document is left alone. */
   readonly apiToken: string | null;
@@ -164,7 +167,7 @@ export interface GatewayNode {
   readonly class: ClassNode;
   /** Why it is not accepted, listeners apart. */
   readonly problem: Cause | null;
-  /** The tunnel by which it is served; null when it is not. */
+  /** Id of the node of the tunnel by which it is served; null when it is not. */
   readonly tunnelId: string | null;
   /** Why it has no tunnel although it is accepted. */
   readonly unassigned: Cause | null;

@@ -14,7 +14,7 @@ export async function confirmShrink(planned: TunnelPlan, fresh: Source, settings
   try {
     if (!(await complete(fresh, settings))) return false;
     const graph = buildGraph(fresh.snapshot(), settings);
-    const anew = renderTunnels(graph, allocatePorts(graph, new Map())).find(({ tunnelId }) => tunnelId === planned.tunnelId);
+    const anew = renderTunnels(graph, allocatePorts(graph, new Map())).find(({ id }) => id === planned.id);
     const known = new Set(planned.rules.map(({ hostname }) => hostname));
     return (anew?.rules ?? []).every(({ hostname }) => known.has(hostname));
   } finally {

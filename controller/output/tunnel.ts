@@ -17,7 +17,7 @@ const ORIGIN_REQUEST = { keepAliveConnections: 1024, connectTimeout: 5 };
 export function renderTunnels(graph: Graph, ports: Ports): readonly TunnelPlan[] {
   const parents = graph.routes.flatMap((route) => route.parents);
   const byTunnel = collectHostnames(parents);
-  return graph.tunnels.flatMap(({ id, accountId, apiToken, connectorToken, policy, configs }): readonly TunnelPlan[] => {
+  return graph.tunnels.flatMap(({ id, tunnelId, accountId, apiToken, connectorToken, policy, configs }): readonly TunnelPlan[] => {
     const port = ports.get(id);
     if (apiToken === null || port === undefined) return [];
     const service = `http://127.0.0.1:${port}`;
@@ -28,7 +28,7 @@ export function renderTunnels(graph: Graph, ports: Ports): readonly TunnelPlan[]
       ? []
       : named.sort(compareSpecificity).map((hostname): IngressRule => ({ hostname, service, originRequest: ORIGIN_REQUEST }));
     const last: IngressRule = folded || hostnames.has('') ? { service, originRequest: ORIGIN_REQUEST } : { service: 'http_status:404' };
-    return [{ tunnelId: id, accountId, apiToken, connectorToken, policy, rules, last, configs, folded }];
+    return [{ id, tunnelId, accountId, apiToken, connectorToken, policy, rules, last, configs, folded }];
   });
 }
 

@@ -113,6 +113,7 @@ export class Rig {
 
   plan(tunnel: Tunnel, over: Partial<TunnelPlan> = {}): TunnelPlan {
     return {
+      id: tunnel.id,
       tunnelId: tunnel.id,
       accountId: this.accountId,
       apiToken: this.token.value,

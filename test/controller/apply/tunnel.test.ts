@@ -251,7 +251,7 @@ describe('losing many hostnames', () => {
     const tunnel = rig.addTunnel();
     await rig.apply(tunnel, 'Synced', rig.plan(tunnel, { rules: names(30) }));
     const fact = await rig.apply(tunnel, 'RemovalNotConfirmed', rig.plan(tunnel, { rules: names(5) }));
-    assert.deepEqual(asked, [{ tunnelId: tunnel.id, lost: 25, owned: 30 }]);
+    assert.deepEqual(asked, [{ id: tunnel.id, tunnelId: tunnel.id, lost: 25, owned: 30 }]);
     assert.match(fact.message, /25 of 30 hostnames/);
     assert.deepEqual(rig.ingress(tunnel), [...names(30), end]);
     answer = true;

@@ -79,22 +79,39 @@ test('the annotation counts as much as the reference, also when it comes later',
   assert.equal(build(withObject(before, annotated), settings()).gateways[0]?.tunnelId, OWN_TUNNEL);
 });
 
-test('Gateways that bring one token share its tunnel; another token for it is refused, and nobody else notices', () => {
-  const red = withOwnTunnel({ namespace: 'red' });
-  const blue = withOwnTunnel({ namespace: 'blue', created: '2026-02-01T00:00:00Z' });
-  const forged = withOwnTunnel({ namespace: 'green', created: '2026-03-01T00:00:00Z', token: ownToken({ s: 'guessed' }) });
-  const { graph, plan } = planOf([...platform(), ...red, ...blue, ...forged]);
-  assert.deepEqual(
-    graph.gateways.map(({ key, tunnelId }) => [key, tunnelId]),
-    [
-      ['red/tunnel', OWN_TUNNEL],
-      ['blue/tunnel', OWN_TUNNEL],
-      ['green/tunnel', null],
-    ],
-  );
-  assert.deepEqual(conditions(plan, 'Gateway green/tunnel')['Accepted'], 'False/InvalidParameters');
-  assert.deepEqual(conditions(plan, 'Gateway red/tunnel')['Programmed'], 'True/Programmed');
-  assert.ok(!JSON.stringify([plan.statuses, plan.events]).includes(TUNNEL_SECRET));
+test('Gateways that bring one token share its tunnel; whoever made up another for it, however old, does nothing to them', () => {
+  const red = withOwnTunnel({ namespace: 'red', created: '2026-02-01T00:00:00Z' });
+  const blue = withOwnTunnel({ namespace: 'blue', created: '2026-03-01T00:00:00Z' });
+  const forged = (created: string) => withOwnTunnel({ namespace: 'green', created, token: ownToken({ s: 'guessed' }) });
+  const byGateway = (...objects: readonly KubeObject[]) => {
+    const { graph, plan } = planOf([...platform(), ...objects]);
+    assert.ok(!JSON.stringify([plan.statuses, plan.events]).includes(TUNNEL_SECRET));
+    const tokens = new Map(plan.tunnels.map(({ id, tunnelId, connectorToken }) => [id, [tunnelId, connectorToken]]));
+    return Object.fromEntries(graph.gateways.map(({ key, tunnelId }) => [key.split('/')[0], tokens.get(tunnelId ?? '')]));
+  };
+  for (const created of ['2026-01-01T00:00:00Z', '2026-04-01T00:00:00Z']) {
+    assert.deepEqual(byGateway(...red, ...blue, ...forged(created)), {
+      red: [OWN_TUNNEL, ownToken()],
+      blue: [OWN_TUNNEL, ownToken()],
+      green: [OWN_TUNNEL, ownToken({ s: 'guessed' })],
+    });
+  }
+});
+
+test('a token that Cloudflare does not know is told to its Gateway, not to the one with the right token', () => {
+  const red = withOwnTunnel({ namespace: 'red', created: '2026-02-01T00:00:00Z' });
+  const forged = withOwnTunnel({ namespace: 'green', token: ownToken({ s: 'guessed' }) });
+  const { plan } = planOf([...platform(), ...red, ...forged], settings(), (graph) => {
+    const facts = happyFacts(graph);
+    const id = graph.gateways.find(({ key }) => key === 'green/tunnel')?.tunnelId ?? '';
+    const fact = facts.tunnels.get(id);
+    assert.ok(fact !== undefined);
+    return { ...facts, tunnels: new Map([...facts.tunnels, [id, { ...fact, state: 'Failed', reason: 'ConnectorTokenInvalid' }]]) };
+  });
+  assert.equal(conditions(plan, 'Gateway green/tunnel')['Programmed'], 'False/Invalid');
+  assert.equal(conditions(plan, 'GatewayConfig green/own')['TunnelSynced'], 'False/ConnectorTokenInvalid');
+  assert.equal(conditions(plan, 'Gateway red/tunnel')['Programmed'], 'True/Programmed');
+  assert.equal(conditions(plan, 'GatewayConfig red/own')['TunnelSynced'], 'True/Synced');
 });
 
 test('Gateways that share a tunnel by their GatewayConfigs: their routes say so, and compete by namespace for hostnames', () => {

@@ -22,7 +22,15 @@ import { happyFacts, planOf } from '#test/build/plan.ts';
 
 const tunnels = (...ids: readonly string[]) => ({
   gateways: [],
-  tunnels: ids.map((id) => ({ id, accountId: null, apiToken: null, connectorToken: null, policy: 'Exclusive' as const, configs: [] })),
+  tunnels: ids.map((id) => ({
+    id,
+    tunnelId: id,
+    accountId: null,
+    apiToken: null,
+    connectorToken: null,
+    policy: 'Exclusive' as const,
+    configs: [],
+  })),
 });
 
 /** `a:8080 b:8100`, by tunnel. */

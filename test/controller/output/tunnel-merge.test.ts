@@ -17,6 +17,7 @@ const foreign = (hostname: string, over: object = {}) => ({ hostname, service: '
 const end: IngressRule = { service: 'http_status:404' };
 
 const plan = (over: Partial<TunnelPlan> = {}): TunnelPlan => ({
+  id: 'tunnel',
   tunnelId: '11111111-2222-4333-8444-555555555555',
   accountId: 'a'.repeat(32),
   apiToken: 'token',
