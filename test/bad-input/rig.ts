@@ -234,7 +234,8 @@ export class System {
       get(metrics, '/metrics'),
     ]);
     for (const { body } of pages) assert.notEqual(body, '');
-    const files = ['status', 'controller'].flatMap((name) => filesBelow(path.join(this.folder, name)));
+    // The last good contents of files are the files, Secrets and all; that nobody else may read them is a test of the folder source.
+    const files = ['status', 'controller'].flatMap((name) => filesBelow(path.join(this.folder, name), 'last-good'));
     return [this.controller.output, this.proxy.output, ...pages.map(({ body }) => body), ...files].join('\n');
   }
 

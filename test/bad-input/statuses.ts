@@ -45,8 +45,8 @@ export function readStatus(statusDir: string, kind: string, name: string): Statu
   }
 }
 
-export function filesBelow(folder: string): readonly string[] {
+export function filesBelow(folder: string, except = ''): readonly string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
+    .filter((entry) => entry.isFile() && path.basename(entry.parentPath) !== except)
     .map((entry) => readFileSync(path.join(entry.parentPath, entry.name), 'utf8'));
 }
